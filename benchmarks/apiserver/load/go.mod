@@ -1,0 +1,3 @@
+module fleetqueue.dev/benchmarks/load
+
+go 1.22

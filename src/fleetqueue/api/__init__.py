@@ -1,0 +1,1 @@
+"""The wire: frozen types and ways to read them; no behaviour."""

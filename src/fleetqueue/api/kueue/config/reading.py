@@ -1,0 +1,92 @@
+"""Reads a configuration document strictly, and fills in what its fields leave open."""
+
+from typing import Any
+
+import msgspec
+
+from fleetqueue.api.kueue.config import types, v1beta1
+from fleetqueue.api.kueue.config.types import Configuration, MultiKueue
+from fleetqueue.api.meta import LabelSelector, LabelSelectorRequirement
+from fleetqueue.api.model import read
+from fleetqueue.api.strict import unknown_fields
+from fleetqueue.errors import InvalidInput
+
+Json = dict[str, Any]
+
+DEFAULT_NAMESPACE = "kueue-system"
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+
+
+class ConfigurationError(InvalidInput):
+    """The document is no configuration that can be understood."""
+
+
+def read_configuration(raw: Json, namespace: str = DEFAULT_NAMESPACE) -> Configuration:
+    """A configuration in either version; `namespace` is where the manager itself runs."""
+    match raw.get("apiVersion"), raw.get("kind"):
+        case types.API_VERSION, types.KIND:
+            _check_fields(types.Configuration, raw)
+            document = _without_nulls(raw)
+        case v1beta1.API_VERSION, types.KIND:
+            _check_fields(v1beta1.Configuration, raw, v1beta1.ABSENT)
+            document = v1beta1.as_v1beta2(_without_nulls(raw))
+        case api_version, kind:
+            raise ConfigurationError(
+                f'no kind "{kind}" is registered for version "{api_version}";'
+                f" expected {types.KIND} of {types.API_VERSION} or {v1beta1.API_VERSION}"
+            )
+    return _completed(_typed(document), namespace)
+
+
+def _check_fields(cls: type[msgspec.Struct], raw: Json, absent: tuple[str, ...] = ()) -> None:
+    unknown = [name for name in absent if name in raw] + unknown_fields(cls, raw)
+    if unknown:
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise ConfigurationError(f"strict decoding error: {listed}")
+
+
+def _typed(document: Json) -> Configuration:
+    try:
+        return read(Configuration, document)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the configuration cannot be read: {error}") from error
+
+
+def _without_nulls(value: Any) -> Any:
+    """A null says nothing: the field is as good as missing."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def _completed(config: Configuration, namespace: str) -> Configuration:
+    namespace = config.namespace or namespace
+    waiting = config.wait_for_pods_ready
+    if waiting and waiting.recovery_timeout is None:
+        waiting = msgspec.structs.replace(waiting, recovery_timeout=waiting.timeout)
+    selector = config.managed_jobs_namespace_selector
+    return msgspec.structs.replace(
+        config,
+        namespace=namespace,
+        managed_jobs_namespace_selector=_outside(namespace) if selector is None else selector,
+        wait_for_pods_ready=waiting,
+        multi_kueue=_completed_multi_kueue(config.multi_kueue),
+    )
+
+
+def _outside(namespace: str) -> LabelSelector:
+    """Jobs of the system and of the manager itself are left alone."""
+    excluded = ["kube-system", namespace]
+    requirement = LabelSelectorRequirement(key=NAMESPACE_LABEL, operator="NotIn", values=excluded)
+    return LabelSelector(match_expressions=[requirement])
+
+
+def _completed_multi_kueue(config: MultiKueue) -> MultiKueue:
+    steps = config.incremental_dispatcher_config
+    if steps is None and config.dispatcher_name == types.INCREMENTAL:
+        steps = types.IncrementalDispatcherConfig()
+    return msgspec.structs.replace(
+        config,
+        origin=config.origin or MultiKueue().origin,
+        incremental_dispatcher_config=steps,
+    )

@@ -1,0 +1,137 @@
+"""Kueue's feature gates: their defaults, which of them are locked, and which need another one."""
+
+from collections.abc import Mapping
+
+from fleetqueue.errors import InvalidInput
+
+ON = frozenset(
+    [
+        "PartialAdmission",
+        "FlavorFungibility",
+        "VisibilityOnDemand",
+        "PrioritySortingWithinCohort",
+        "FairSharingPreemptWithinNominal",
+        "FairSharingPrioritizeNonBorrowing",
+        "MultiKueue",
+        "TopologyAwareScheduling",
+        "LocalQueueMetrics",
+        "TASProfileMixed",
+        "AdmissionFairSharing",
+        "TASFailedNodeReplacement",
+        "TASFailedNodeReplacementFailFast",
+        "TASReplaceNodeOnPodTermination",
+        "TASReplaceNodeOnNodeTaints",
+        "SkipReassignmentForPodOwnedWorkloads",
+        "ElasticJobsViaWorkloadSlices",
+        "ManagedJobsNamespaceSelectorAlwaysRespected",
+        "TASAssignmentsEncodingByHostnamePrefix",
+        "KueueDRAIntegration",
+        "KueueDRAIntegrationExtendedResource",
+        "KueueDRAIntegrationPartitionableDevices",
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        "MultiKueueAdaptersForCustomJobs",
+        "MultiKueueKubeConfigPathValidation",
+        "ReclaimablePods",
+        "TLSOptions",
+        "RemoveFinalizersWithStrictPatch",
+        "AssignQueueLabelsForPods",
+        "TASMultiLayerTopology",
+        "SchedulingEquivalenceHashing",
+        "AdmissionGatedBy",
+        "FinishOrphanedWorkloads",
+        "MultiKueueIncrementalDispatcherConfig",
+        "MultiKueueIncrementalDispatcherRespectConfigOrder",
+        "QuotaCheckStrategy",
+        "MetricForWorkloadCreationLatency",
+        "WorkloadIdentifierAnnotations",
+        "WorkloadPriorityClassDefaulting",
+        "MetricsForCohorts",
+        "CleanupProvisioningRequestsOnEviction",
+        "TASHandleOverlappingFlavors",
+        "UnadmittedWorkloadsObservability",
+        "TASRecomputeAssignmentWithinSchedulingCycle",
+        "DeferRayServiceFinalizationForRedisCleanup",
+        "TASCacheNodeMatchResults",
+        "TASCachingRemainingResources",
+        "TASCacheTopologyTree",
+        "VectorizedResourceRequests",
+        "WorkloadValidateResourcesAreNonNegative",
+        "TASValidateWorkloadSliceSize",
+        "WorkloadValidationForPodSetMetadata",
+        "LWSImmutableGroupSize",
+        "FlavorFungibilityPreserveScanProgress",
+        "SkipAncestorCheckForDeletedWorkloads",
+        "MultiKueueRemoteSpecSync",
+        "RecomputeAssignmentUponPreemptionTargetsOverlap",
+        "PodIntegrationValidateGroupOwner",
+        "ValidateRayAndSparkJobUpdates",
+    ]
+)
+
+OFF = frozenset(
+    [
+        "DisableWaitForPodsReady",
+        "ElasticJobsViaWorkloadSlicesWithTAS",
+        "TASReplaceNodeDueToNotReadyOverFixedTime",
+        "TASBalancedPlacement",
+        "KueueDRAIntegrationConsumableCapacity",
+        "WorkloadRequestUseMergePatch",
+        "MultiKueueClusterProfile",
+        "FailureRecoveryPolicy",
+        "CustomMetricLabels",
+        "SparkApplicationIntegration",
+        "MultiKueueOrchestratedPreemption",
+        "PriorityBoost",
+        "ShortWorkloadNames",
+        "FastQuotaReleaseInPodIntegration",
+        "RejectUpdatesToCQWithInvalidOnFlavors",
+        "ConcurrentAdmission",
+        "TASRespectNodeAffinityPreferred",
+        "MultiKueueManagerQuotaAutomation",
+        "UnadmittedWorkloadsExplicitStatus",
+        "SchedulerLibraryIntegration",
+        "PrioritizePreemptorWorkloads",
+    ]
+)
+
+LOCKED = frozenset({"ManagedJobsNamespaceSelectorAlwaysRespected", "TLSOptions"})
+
+BOTH_GIVEN = "feature gates for CLI and configuration cannot both specified"
+
+DEFAULTS: Mapping[str, bool] = dict.fromkeys(ON, True) | dict.fromkeys(OFF, False)
+
+_TAS = "TopologyAwareScheduling"
+_REPLACEMENT = "TASFailedNodeReplacement"
+_DRA = "KueueDRAIntegration"
+
+NEEDS: Mapping[str, frozenset[str]] = {
+    **{gate: frozenset({_TAS}) for gate in DEFAULTS if gate.startswith("TAS")},
+    **{gate: frozenset({_DRA}) for gate in DEFAULTS if gate.startswith(_DRA) and gate != _DRA},
+    "TASFailedNodeReplacementFailFast": frozenset({_TAS, _REPLACEMENT}),
+    "TASReplaceNodeOnPodTermination": frozenset({_TAS, _REPLACEMENT}),
+    "TASReplaceNodeDueToNotReadyOverFixedTime": frozenset({_TAS, _REPLACEMENT}),
+    "ElasticJobsViaWorkloadSlicesWithTAS": frozenset({"ElasticJobsViaWorkloadSlices"}),
+    "UnadmittedWorkloadsExplicitStatus": frozenset({"UnadmittedWorkloadsObservability"}),
+    "FlavorFungibilityPreserveScanProgress": frozenset({"FlavorFungibility"}),
+}
+
+
+def resolve(wanted: Mapping[str, bool]) -> dict[str, bool]:
+    """Every gate with its value; a gate that lacks its base is refused if it was asked for."""
+    for name, value in wanted.items():
+        if name not in DEFAULTS:
+            raise InvalidInput(f"unrecognized feature gate: {name}")
+        if name in LOCKED and not value:
+            raise InvalidInput(
+                f"cannot set feature gate {name} to false, feature is locked to true"
+            )
+    gates = {**DEFAULTS, **wanted}
+    for name, value in wanted.items():
+        missing = sorted(base for base in NEEDS.get(name, ()) if not gates[base])
+        if value and missing:
+            raise InvalidInput(
+                f"{name} is enabled, but depends on features that are disabled: {missing}".replace(
+                    "'", ""
+                )
+            )
+    return gates

@@ -1,0 +1,39 @@
+"""Ways to read a Workload from plain JSON, where a refusal must print what was written."""
+
+from typing import Any
+
+from fleetqueue.api.kueue import labels
+
+Json = dict[str, Any]
+
+
+def annotations_of(obj: Json) -> dict[str, str]:
+    return (obj.get("metadata") or {}).get("annotations") or {}
+
+
+def pod_sets_of(obj: Json) -> list[Json]:
+    return (obj.get("spec") or {}).get("podSets") or []
+
+
+def pod_set_counts(obj: Json) -> dict[str, int]:
+    """The pods of each set, by the set's name."""
+    return {each.get("name", "main"): each.get("count", 1) for each in pod_sets_of(obj)}
+
+
+def has_condition(obj: Json, condition: str) -> bool:
+    """Whether the condition is there with the status True."""
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+def has_quota(obj: Json) -> bool:
+    return has_condition(obj, "QuotaReserved")
+
+
+def is_elastic(obj: Json) -> bool:
+    return annotations_of(obj).get(labels.ELASTIC_JOB) == "true"
+
+
+def is_replacement(obj: Json) -> bool:
+    """Whether the workload takes the place of an older slice of the same job."""
+    return bool(annotations_of(obj).get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR))

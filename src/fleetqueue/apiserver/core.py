@@ -1,0 +1,96 @@
+"""The parts that every handler of one server shares, and the few things they all do with objects."""
+
+import random
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fleetqueue.api import times
+from fleetqueue.apiserver.feed import Feed
+from fleetqueue.apiserver.hooks import Hooks
+from fleetqueue.apiserver.registry import Registry, Resource
+from fleetqueue.apiserver.storage import Store, Stored
+from fleetqueue.base import codec
+from fleetqueue.base.clock import Clock
+
+if TYPE_CHECKING:
+    from fleetqueue.apiserver.hooks.remote import Remote
+    from fleetqueue.apiserver.pod_actions import PodRuntime, TokenIssuer
+
+Object = dict[str, Any]
+
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+GENERATED_LENGTH_MAX = 63
+SUFFIX_LENGTH = 5
+
+
+@dataclass(slots=True)
+class Core:
+    """One server's state and seams."""
+
+    store: Store
+    feed: Feed
+    registry: Registry
+    clock: Clock
+    random: random.Random
+    hooks: Hooks = field(default_factory=Hooks)
+    runtime: "PodRuntime | None" = None
+    tokens: "TokenIssuer | None" = None
+    conversion_remote: "Remote | None" = None
+
+    def now(self) -> str:
+        return times.format_time(self.clock.now())
+
+    def new_uid(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def generate_name(self, prefix: str) -> str:
+        suffix = "".join(self.random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))
+        return prefix[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH] + suffix
+
+    def live(self, resource: Resource, stored: Stored) -> Object:
+        """The object in its storage version; shared, never to be changed."""
+        return self.store.decoded(stored)
+
+    async def in_version(self, resource: Resource, stored: Stored, api_version: str) -> Object:
+        """The object in the version asked for; shared, never to be changed."""
+        obj = self.store.decoded(stored)
+        return (await self.convert(resource, [obj], api_version))[0]
+
+    async def convert(
+        self, resource: Resource, objects: list[Object], api_version: str
+    ) -> list[Object]:
+        """Objects brought to a version; what is in it already is passed through."""
+        if resource.convert_later is None:
+            return [self.convert_now(resource, obj, api_version) for obj in objects]
+        others = [obj for obj in objects if obj.get("apiVersion") != api_version]
+        if not others:
+            return objects
+        converted = iter(await resource.convert_later(others, api_version))
+        return [obj if obj.get("apiVersion") == api_version else next(converted) for obj in objects]
+
+    def convert_now(self, resource: Resource, obj: Object, api_version: str) -> Object:
+        """The same for one object of a resource that no webhook converts."""
+        if obj.get("apiVersion") == api_version:
+            return obj
+        if resource.convert is None:
+            return {**obj, "apiVersion": api_version}
+        return resource.convert(obj, api_version)
+
+    def get(self, table: str, key: str) -> Object | None:
+        """A committed object by table and key, shared; for hooks and collectors."""
+        stored = self.store.get(table, key)
+        return None if stored is None else self.store.decoded(stored)
+
+
+def ordered(obj: Object, resource: Resource) -> Object:
+    """The object with its type first, so that its bytes begin with the version's prefix."""
+    first = ("apiVersion", "kind") if resource.is_custom else ("kind", "apiVersion")
+    head = {name: obj[name] for name in (*first, "metadata")}
+    return head | {name: value for name, value in obj.items() if name not in head}
+
+
+def private(obj: Object) -> Object:
+    """A copy that a write may change."""
+    copied: Object = codec.copy(obj)
+    return copied

@@ -1,0 +1,91 @@
+"""What looks at a write between its decoding and its storing: the server's own hooks, then webhooks.
+
+In-process hooks are plain functions, so a write that no webhook concerns never yields between
+reading the latest state and proposing the next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fleetqueue.apiserver.call import Call
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Operation:
+    """One write as hooks see it. `obj` may be changed or replaced by a mutating hook."""
+
+    verb: str
+    """CREATE, UPDATE, DELETE or CONNECT."""
+    call: Call
+    name: str
+    obj: Object | None
+    old: Object | None
+    options: Object = field(default_factory=dict)
+    subresource: str = ""
+
+    @property
+    def namespace(self) -> str:
+        return self.call.route.namespace
+
+    @property
+    def group(self) -> str:
+        return self.call.resource.group
+
+    @property
+    def resource(self) -> str:
+        return self.call.resource.plural
+
+    @property
+    def is_dry_run(self) -> bool:
+        return self.call.is_dry_run
+
+    def concerns(self, group: str, resource: str, verbs: str, subresource: str = "") -> bool:
+        return (
+            self.resource == resource
+            and self.group == group
+            and self.subresource == subresource
+            and self.verb in verbs
+        )
+
+
+class Hook(Protocol):
+    """An in-process hook. Refusals are ApiErrors."""
+
+    def mutate(self, operation: Operation) -> None: ...
+
+    def validate(self, operation: Operation) -> None: ...
+
+
+class AsyncHook(Protocol):
+    """A hook that asks somebody else; `concerns` says whether it must be asked at all."""
+
+    def concerns(self, operation: Operation, phase: str) -> bool: ...
+
+    async def mutate(self, operation: Operation) -> bool:
+        """Whether the object was changed, and so needs defaulting again."""
+
+    async def validate(self, operation: Operation) -> None: ...
+
+
+class Hooks:
+    """All hooks of a server, in their order."""
+
+    def __init__(self, own: Sequence[Hook] = (), remote: AsyncHook | None = None) -> None:
+        self.own = list(own)
+        self.remote = remote
+
+    async def mutate(self, operation: Operation) -> bool:
+        for hook in self.own:
+            hook.mutate(operation)
+        if self.remote is not None and self.remote.concerns(operation, "mutate"):
+            return await self.remote.mutate(operation)
+        return False
+
+    async def validate(self, operation: Operation) -> None:
+        for hook in self.own:
+            hook.validate(operation)
+        if self.remote is not None and self.remote.concerns(operation, "validate"):
+            await self.remote.validate(operation)

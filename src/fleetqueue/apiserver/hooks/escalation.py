@@ -1,0 +1,29 @@
+"""Nobody gives away more than they have: looks at every write of a role or a binding."""
+
+from fleetqueue.apiserver.access.escalation import check_write
+from fleetqueue.apiserver.access.gate import Gate
+from fleetqueue.apiserver.access.rbac import GROUP
+from fleetqueue.apiserver.hooks import Operation
+
+
+class Escalation:
+    """Checks before validation, as clients expect, and again after webhooks had their say."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def mutate(self, operation: Operation) -> None:
+        if operation.group != GROUP or operation.obj is None:
+            return
+        kind = operation.call.version.kind
+        check_write(
+            self._gate.rbac,
+            operation.call.user,
+            kind,
+            operation.namespace,
+            operation.obj,
+            operation.old,
+        )
+
+    def validate(self, operation: Operation) -> None:
+        self.mutate(operation)

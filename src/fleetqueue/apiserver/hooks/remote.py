@@ -1,0 +1,146 @@
+"""How webhooks are reached: a URL or a Service, over HTTPS, with the certificate bundle they name."""
+
+import asyncio
+import base64
+import ssl
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from fleetqueue.apiserver.core import Core
+from fleetqueue.base import codec
+
+if TYPE_CHECKING:
+    import aiohttp
+
+Object = dict[str, Any]
+
+SECONDS_DEFAULT = 10
+ANSWER_BYTES_MAX = 8 * 1024 * 1024
+
+
+class CallFailed(Exception):
+    """The webhook gave no usable answer; the words are those a Go client would use."""
+
+
+class Target(NamedTuple):
+    """Where to send a review."""
+
+    url: str
+    """As the client configuration names it, for messages."""
+    address: str
+    """What to connect to."""
+    server_name: str
+    bundle: bytes
+
+
+class Remote(Protocol):
+    """The Transport seam towards webhooks."""
+
+    async def post(self, target: Target, body: bytes, seconds: float) -> tuple[int, bytes]: ...
+
+    async def close(self) -> None: ...
+
+
+class HttpsRemote:
+    """Keeps one session, and one TLS context per certificate bundle."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._contexts: dict[bytes, ssl.SSLContext] = {}
+
+    async def post(self, target: Target, body: bytes, seconds: float) -> tuple[int, bytes]:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession()
+        try:
+            async with asyncio.timeout(seconds):
+                async with self._session.post(
+                    target.address,
+                    data=body,
+                    headers={"Content-Type": "application/json", "Accept": "application/json"},
+                    ssl=self._context(target.bundle),
+                    server_hostname=target.server_name or None,
+                    allow_redirects=False,
+                ) as response:
+                    return response.status, await response.content.read(ANSWER_BYTES_MAX)
+        except TimeoutError as error:
+            raise CallFailed("context deadline exceeded") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise CallFailed(str(error)) from error
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _context(self, bundle: bytes) -> ssl.SSLContext:
+        context = self._contexts.get(bundle)
+        if context is None:
+            context = ssl.create_default_context()
+            if bundle:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.load_verify_locations(cadata=bundle.decode())
+            self._contexts[bundle] = context
+        return context
+
+
+def find_target(core: Core, client: Object, default_path: str = "") -> Target:
+    """Where a client configuration points; a Service is found through its endpoints."""
+    bundle = base64.b64decode(client.get("caBundle") or "")
+    if client.get("url"):
+        return Target(client["url"], client["url"], "", bundle)
+    service = client["service"]
+    namespace, name = service["namespace"], service["name"]
+    port, path = service.get("port") or 443, service.get("path") or default_path
+    host = f"{name}.{namespace}.svc"
+    url = f"https://{host}:{port}/{path.lstrip('/')}"
+    address = _service_address(core, namespace, name, port)
+    return Target(url, f"https://{address}/{path.lstrip('/')}", host, bundle)
+
+
+def _service_address(core: Core, namespace: str, name: str, port: int) -> str:
+    service = core.get("services", f"{namespace}/{name}")
+    if service is None:
+        raise CallFailed(f'service "{name}" not found')
+    spec = service.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return f"{spec['externalName']}:{port}"
+    wanted = next((p for p in spec.get("ports") or () if p["port"] == port), None)
+    if wanted is None:
+        raise CallFailed(f'service port {port} not found for service "{name}"')
+    found = _endpoint(core, namespace, name, wanted.get("name") or "")
+    if found is None:
+        raise CallFailed(f'no endpoints available for service "{name}"')
+    return found
+
+
+def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | None:
+    slices = "endpointslices.discovery.k8s.io"
+    for key in core.store.table(slices).select(f"{namespace}/"):
+        part = core.get(slices, key)
+        labels = (part or {}).get("metadata", {}).get("labels") or {}
+        if part is None or labels.get("kubernetes.io/service-name") != name:
+            continue
+        ports = [p for p in part.get("ports") or () if (p.get("name") or "") == port_name]
+        for endpoint in part.get("endpoints") or ():
+            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
+                return f"{endpoint['addresses'][0]}:{ports[0]['port']}"
+    endpoints = core.get("endpoints", f"{namespace}/{name}")
+    for subset in (endpoints or {}).get("subsets") or ():
+        ports = [p for p in subset.get("ports") or () if (p.get("name") or "") == port_name]
+        if ports and subset.get("addresses"):
+            return f"{subset['addresses'][0]['ip']}:{ports[0]['port']}"
+    return None
+
+
+def decode_review(body: bytes, status: int, kind: str) -> Object:
+    """The response part of a review, or CallFailed."""
+    if not 200 <= status < 300:
+        raise CallFailed(body.decode(errors="replace")[:1024] or f"status {status}")
+    try:
+        review = codec.decode(body)
+    except codec.DecodeError as error:
+        raise CallFailed(f"the answer is no JSON: {error}") from error
+    response = review.get("response") if isinstance(review, dict) else None
+    if not isinstance(response, dict):
+        raise CallFailed(f"the answer is no {kind} with a response")
+    return response

@@ -1,0 +1,105 @@
+"""One API server put together: storage, kinds, access, hooks and keepers; doors open onto its handler."""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleetqueue.apiserver import bootstrap, builtins, conversion, hooks, keepers
+from fleetqueue.apiserver.access.authentication import Authenticator
+from fleetqueue.apiserver.access.gate import Gate
+from fleetqueue.apiserver.access.jwt import SigningKey
+from fleetqueue.apiserver.access.rbac import Rbac
+from fleetqueue.apiserver.access.static_tokens import StaticTokens
+from fleetqueue.apiserver.access.tokens import Issuer
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.custom import CustomKinds
+from fleetqueue.apiserver.discovery import Discovery
+from fleetqueue.apiserver.feed import Feed
+from fleetqueue.apiserver.hooks.chain import own_hooks
+from fleetqueue.apiserver.hooks.webhooks import Webhooks
+from fleetqueue.apiserver.internal import Internal
+from fleetqueue.apiserver.keepers.all import all_keepers
+from fleetqueue.apiserver.keepers.rbac import RbacKeeper
+from fleetqueue.apiserver.log import Log
+from fleetqueue.apiserver.openapi import OpenApi
+from fleetqueue.apiserver.pages import Pages
+from fleetqueue.apiserver.registry import Registry
+from fleetqueue.apiserver.request import Request, Response
+from fleetqueue.apiserver.server import Server
+from fleetqueue.apiserver.storage import Change, Store
+from fleetqueue.apiserver.token_requests import TokenRequests
+from fleetqueue.base.clock import Clock
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a server needs to know before it starts."""
+
+    signing_key: SigningKey | None = None
+    """Signs service-account tokens; None: a key that lives as long as the server."""
+    static_tokens: StaticTokens = field(default_factory=StaticTokens)
+    authority: bytes = b""
+    """The certificate, in PEM, that clients in pods verify this server by."""
+    url: str = "https://127.0.0.1:6443"
+
+
+class Instance:
+    """An API server without a door. `handle` is all that doors and in-process clients need."""
+
+    def __init__(
+        self, log: Log, clock: Clock, random: random.Random, settings: Settings | None = None
+    ) -> None:
+        settings = settings or Settings()
+        store = Store(log)
+        self.core = Core(store, Feed(store), Registry(), clock, random)
+        builtins.register(self.core.registry)
+        self._custom = CustomKinds(self.core, conversion.converters(self.core))
+        self.rbac = Rbac()
+        issuer = Issuer(settings.signing_key or SigningKey.generate(), self._lookup, random)
+        self.gate = Gate(Authenticator(clock, settings.static_tokens, issuer), self.rbac)
+        self.pages = Pages(self.core, Discovery(self.core), OpenApi(self.core))
+        self.pages.issuer = issuer
+        self.pages.server_url = settings.url
+        self.server = Server(self.core, self.gate, self.pages)
+        self.core.tokens = TokenRequests(self.core, issuer)
+        self.internal = Internal(self.core, self.server.writer, self.server.deleter)
+        webhooks = Webhooks(self.core)
+        self.core.conversion_remote = webhooks.remote
+        self.core.hooks = hooks.Hooks(own_hooks(self.core, self.gate), webhooks)
+        self._keepers = [
+            RbacKeeper(self.core, self.rbac),
+            webhooks,
+            *all_keepers(self.core, self.internal, issuer, settings.authority),
+        ]
+        store.listen(self._follow)
+
+    async def start(self) -> None:
+        """Index what is stored, then make what every server has."""
+        self._custom.start()
+        for keeper in self._keepers:
+            keeper.start()
+        await bootstrap.ensure(self.core, self.internal)
+
+    async def stop(self) -> None:
+        for keeper in self._keepers:
+            await keeper.stop()
+        self.core.feed.close_all()
+        await self.core.store.close()
+
+    async def handle(self, request: Request) -> Response:
+        return await self.server.handle(request)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is left to do until a request or a timer comes."""
+        return all(keeper.is_idle for keeper in self._keepers)
+
+    def _follow(self, changes: list[Change]) -> None:
+        for keeper in self._keepers:
+            keeper.follow(changes)
+
+    def _lookup(self, resource: str, namespace: str, name: str) -> Object | None:
+        key = f"{namespace}/{name}" if namespace else name
+        return self.core.get(resource, key)

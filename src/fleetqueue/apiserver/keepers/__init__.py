@@ -1,0 +1,87 @@
+"""What a server keeps in order by itself: it follows committed changes and writes as its own client.
+
+A keeper's work is queued by key, done one at a time per keeper, and tried again with growing delays.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from fleetqueue.apiserver.storage import Change
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS_MIN = 0.05
+RETRY_SECONDS_MAX = 30.0
+
+
+class Keeper(Protocol):
+    """Follows the store. `start` looks at what is there, `follow` at what changes; neither waits."""
+
+    @property
+    def is_idle(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def follow(self, changes: Sequence[Change]) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class WorkList:
+    """Keys that need work, each once; done in order by one task that exists only while there is work."""
+
+    def __init__(self, name: str, work: Callable[[str], Awaitable[None]]) -> None:
+        self._name = name
+        self._work = work
+        self._waiting: dict[str, None] = {}
+        self._failures: dict[str, int] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting and self._task is None and not self._timers
+
+    def add(self, key: str) -> None:
+        self._waiting[key] = None
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def add_after(self, key: str, seconds: float) -> None:
+        def fire() -> None:
+            self._timers.discard(timer)
+            self.add(key)
+
+        timer = asyncio.get_running_loop().call_later(seconds, fire)
+        self._timers.add(timer)
+
+    async def stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                key = next(iter(self._waiting))
+                del self._waiting[key]
+                await self._attempt(key)
+        finally:
+            self._task = None
+
+    async def _attempt(self, key: str) -> None:
+        try:
+            await self._work(key)
+        except Exception:
+            count = self._failures[key] = self._failures.get(key, 0) + 1
+            delay = min(RETRY_SECONDS_MIN * 2 ** (count - 1), RETRY_SECONDS_MAX)
+            logger.exception("%s failed", self._name, extra={"key": key, "again_in": delay})
+            self.add_after(key, delay)
+        else:
+            self._failures.pop(key, None)

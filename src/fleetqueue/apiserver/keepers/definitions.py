@@ -1,0 +1,67 @@
+"""Deletes the objects of a CRD that is being deleted, then lets the CRD go."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.custom import CLEANUP, TABLE
+from fleetqueue.apiserver.deletes import Options
+from fleetqueue.apiserver.internal import Internal
+from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.storage import Change
+
+Object = dict[str, Any]
+
+
+class DefinitionKeeper:
+    """Empties CRDs that are going."""
+
+    def __init__(self, core: Core, internal: Internal) -> None:
+        self._core = core
+        self._internal = internal
+        self._work = WorkList("custom resource cleanup", self._attend)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._work.is_idle
+
+    def start(self) -> None:
+        for key in list(self._core.store.table(TABLE).live):
+            self._work.add(key)
+
+    def follow(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.resource == TABLE and change.after is not None:
+                if b'"deletionTimestamp"' in change.after.data:
+                    self._work.add(change.stored.key)
+            elif change.after is None and "." in change.resource:
+                stored = self._core.store.get(TABLE, change.resource)
+                if stored is not None and b'"deletionTimestamp"' in stored.data:
+                    self._work.add(change.resource)
+
+    async def stop(self) -> None:
+        await self._work.stop()
+
+    async def _attend(self, name: str) -> None:
+        crd = self._core.get(TABLE, name)
+        if crd is None or "deletionTimestamp" not in crd["metadata"]:
+            return
+        if CLEANUP not in (crd["metadata"].get("finalizers") or ()):
+            return
+        resource = self._core.registry.by_table(name)
+        if resource is not None:
+            for key in list(self._core.store.table(name).keys):
+                namespace, _, short = key.rpartition("/")
+                await self._internal.delete(resource, namespace, short, Options())
+        if self._core.store.table(name).live:
+            return
+        await self._release(name)
+
+    async def _release(self, name: str) -> None:
+        def drop(obj: Object) -> None:
+            kept = [f for f in obj["metadata"].get("finalizers") or () if f != CLEANUP]
+            obj["metadata"]["finalizers"] = kept
+
+        resource = self._core.registry.by_table(TABLE)
+        assert resource is not None
+        await self._internal.edit(resource, "", name, drop)

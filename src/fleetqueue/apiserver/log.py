@@ -1,0 +1,233 @@
+"""The Storage seam: an append-only log of revisions, in SQLite or in memory.
+
+A log keeps rows and nothing else; `storage.py` knows what they mean. A call to `append` returns only
+when its rows are durable. Superseded rows leave the log by the revisions named in `append`.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from fleetqueue.errors import ClusterError
+
+
+class Row(NamedTuple):
+    """One write: the object's bytes after it, or none where it was deleted (`value` is then the last state)."""
+
+    revision: int
+    resource: str
+    key: str
+    is_delete: bool
+    value: bytes
+
+
+class StorageError(ClusterError):
+    """The log could not be opened, read or written; the message says what to do about it."""
+
+
+class Log(Protocol):
+    """Where revisions become durable."""
+
+    blocks: bool
+    """Appending waits for a disk, so it belongs in a thread."""
+
+    def load(self) -> Iterator[Row]: ...
+
+    def compacted(self) -> int: ...
+
+    def append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class MemoryLog:
+    """For tests and throw-away servers. It outlives a server, so a restart can be played on it."""
+
+    blocks = False
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self._compacted = 0
+
+    def load(self) -> Iterator[Row]:
+        return iter([self.rows[revision] for revision in sorted(self.rows)])
+
+    def compacted(self) -> int:
+        return self._compacted
+
+    def append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
+        for row in rows:
+            self.rows[row.revision] = row
+        for revision in superseded:
+            self.rows.pop(revision, None)
+        self._compacted = max(self._compacted, compacted)
+
+    def close(self) -> None:
+        pass
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS log (
+    revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, key TEXT NOT NULL,
+    is_delete INTEGER NOT NULL, value BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+FORMAT = 1
+WAL_BYTES_KEPT = 16 * 1024 * 1024
+
+
+class SqliteLog:
+    """SQLite in WAL mode with one connection per file, each commit synced before it is acknowledged.
+
+    What is there is read through a connection that cannot write, so that a damaged file stays as it
+    is for whoever repairs it; only a file that was read to its end is opened for writing.
+    """
+
+    blocks = True
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self._path = path
+        self._durable = durable
+        self._lock = _hold(path)
+        self._is_writable = False
+        try:
+            self._db = self._open_to_read() if _has_content(path) else self._open_to_write()
+        except BaseException as error:
+            os.close(self._lock)
+            if isinstance(error, sqlite3.Error):
+                raise StorageError(_unreadable(path, error)) from error
+            raise
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        db = _connect(f"{self._path.absolute().as_uri()}?mode=ro")
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if version != FORMAT and (version or tables):
+                raise StorageError(
+                    f'"{self._path}" has the storage format {version}, this program reads {FORMAT}: '
+                    "use the version of fleetqueue that wrote it, or another data directory"
+                )
+        except BaseException:
+            db.close()
+            raise
+        if tables:
+            return db
+        # Its server ended before the first commit.
+        db.close()
+        return self._open_to_write()
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        db = _connect(self._path.absolute().as_uri())
+        try:
+            db.execute("PRAGMA locking_mode=EXCLUSIVE")
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'NORMAL'}")
+            db.execute("PRAGMA wal_autocheckpoint=4000")
+            db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
+            db.execute("PRAGMA cache_size=-2000")
+            if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+                db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
+        except BaseException:
+            db.close()
+            raise
+        self._is_writable = True
+        return db
+
+    def load(self) -> Iterator[Row]:
+        query = "SELECT revision, resource, key, is_delete, value FROM log ORDER BY revision"
+        try:
+            for revision, resource, key, is_delete, value in self._db.execute(query):
+                yield Row(revision, resource, key, bool(is_delete), value)
+            self._become_writable()
+        except sqlite3.Error as error:
+            raise StorageError(_unreadable(self._path, error)) from error
+
+    def compacted(self) -> int:
+        try:
+            found = self._db.execute("SELECT value FROM facts WHERE name = 'compacted'").fetchone()
+        except sqlite3.Error as error:
+            raise StorageError(_unreadable(self._path, error)) from error
+        return int(found[0]) if found else 0
+
+    def append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
+        try:
+            self._become_writable()
+            self._append(rows, superseded, compacted)
+        except sqlite3.Error as error:
+            with contextlib.suppress(sqlite3.Error):
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+            raise StorageError(_unwritable(self._path, error)) from error
+
+    def _append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
+        db = self._db
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", rows)
+        if superseded:
+            db.executemany("DELETE FROM log WHERE revision = ?", [(r,) for r in superseded])
+            db.execute("REPLACE INTO facts VALUES ('compacted', ?)", (compacted,))
+        db.execute("COMMIT")
+
+    def _become_writable(self) -> None:
+        if not self._is_writable:
+            self._db.close()
+            self._db = self._open_to_write()
+
+    def close(self) -> None:
+        self._db.close()
+        os.close(self._lock)
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def _has_content(path: Path) -> bool:
+    """Whether there is a database to read; an empty file beside a journal was cut short."""
+    if not path.exists():
+        return False
+    if path.stat().st_size:
+        return True
+    journal = path.with_name(f"{path.name}-wal")
+    if journal.exists() and journal.stat().st_size:
+        raise StorageError(_unreadable(path, "it is empty, but its journal is not"))
+    return False
+
+
+def _hold(path: Path) -> int:
+    """Take the lock file beside the database; two servers on one file would corrupt it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageError(
+            f'"{path.parent}" cannot hold data ({error.strerror}): make it a directory that this '
+            "user may write to, or choose another data directory"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise StorageError(
+            f'"{path}" is in use by another server: stop that one, or choose another data directory'
+        ) from error
+    return lock
+
+
+def _unreadable(path: Path, error: object) -> str:
+    return (
+        f'"{path}" cannot be read as a fleetqueue database ({error}): restore it from a backup, '
+        "or choose another data directory; the file was left as it is"
+    )
+
+
+def _unwritable(path: Path, error: object) -> str:
+    return (
+        f'writing to "{path}" failed ({error}): free space on its disk or make it writable; '
+        "nothing that was acknowledged is lost"
+    )

@@ -1,0 +1,1 @@
+"""Objects as kubectl prints them: tables with the columns of each kind."""

@@ -1,0 +1,81 @@
+"""What a door hands to the server and what it gets back; neither knows HTTP."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fleetqueue.apiserver.access.users import User
+from fleetqueue.base import codec
+
+JSON = "application/json"
+
+
+@dataclass(slots=True)
+class Request:
+    """One call. `object` is a decoded body from the in-process door; it is copied before a write."""
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in lower case."""
+    body: bytes = b""
+    object: Any = None
+    user: User | None = None
+    """Set by a door that has authenticated already; None: the server does it from the headers."""
+    peer_certificate: bytes | None = None
+    """The client certificate that TLS verified, DER encoded."""
+    channel: Any = None
+    """What an upgrade (exec, port-forward) needs from its door."""
+
+    def first(self, name: str, default: str = "") -> str:
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    def flag(self, name: str) -> bool:
+        return self.first(name).lower() in ("true", "1", "t")
+
+
+class Frame(NamedTuple):
+    """One watch event: `line` for HTTP (with its newline), `type` and `object` for the in-process door."""
+
+    type: str
+    line: bytes
+    decode: Callable[[], Any]
+
+
+Frames = AsyncGenerator[list[Frame], None]
+
+
+@dataclass(slots=True)
+class Response:
+    """One answer: encoded bytes, or an object, or a stream of watch frames or of bytes."""
+
+    status: int = 200
+    body: bytes | None = None
+    object: Any = None
+    """Shared with the server and others: never change it."""
+    frames: Frames | None = None
+    chunks: AsyncIterator[bytes] | None = None
+    upgrade: Callable[[Any], Awaitable[Any]] | None = None
+    """Takes over the connection (exec, attach, port-forward)."""
+    headers: dict[str, str] = field(default_factory=dict)
+    content_type: str = JSON
+    warnings: list[str] = field(default_factory=list)
+    decode: Callable[[], Any] | None = None
+    """Gives the object of an answer that is held as bytes only, from the server's cache."""
+
+    def encoded(self) -> bytes:
+        if self.body is not None:
+            return self.body
+        return b"" if self.object is None else codec.encode(self.object) + b"\n"
+
+    def decoded(self) -> Any:
+        if self.object is not None:
+            return self.object
+        if self.decode is not None:
+            return self.decode()
+        return codec.decode(self.body) if self.body else None
+
+
+Handler = Callable[[Request], Awaitable[Response]]

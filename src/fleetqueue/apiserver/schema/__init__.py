@@ -1,0 +1,1 @@
+"""Schemas of resources: the tree that pruning, defaulting, validation, patches and apply walk."""

@@ -1,0 +1,125 @@
+"""Which objects a list, watch or delete-collection means: label and field selectors over stored bytes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from fleetqueue.api import selectors
+from fleetqueue.apiserver import problems
+from fleetqueue.apiserver.call import Call
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.storage import Stored
+from fleetqueue.base import jsonpath
+
+Object = dict[str, Any]
+Match = Callable[[Stored], bool]
+
+
+class _Metadata(msgspec.Struct):
+    labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Metadata
+
+
+_labels = msgspec.json.Decoder(_Labelled)
+
+
+def prefix(call: Call) -> str:
+    """How the keys of the collection begin."""
+    if call.resource.namespaced and call.route.namespace:
+        return f"{call.route.namespace}/"
+    return ""
+
+
+def matcher(call: Call, core: Core) -> Match | None:
+    """A test for stored objects; None where everything matches."""
+    tests: list[Match] = []
+    labels = call.request.first("labelSelector")
+    if labels:
+        tests.append(_label_test(labels))
+    text = call.request.first("fieldSelector")
+    if text:
+        tests.append(_field_test(text, call, core))
+    elif call.route.name and call.route.verb == "watch":
+        # The old form: watch/namespaces/NS/pods/NAME.
+        name = call.route.name
+        tests.append(lambda stored: stored.key.rpartition("/")[2] == name)
+    if not tests:
+        return None
+    if len(tests) == 1:
+        return tests[0]
+    return lambda stored: all(test(stored) for test in tests)
+
+
+def _label_test(text: str) -> Match:
+    try:
+        selector = selectors.parse_labels(text)
+    except ValueError as error:
+        raise problems.bad_request(str(error)) from error
+    matches = selector.matches
+    cache: dict[int, bool] = {}
+
+    def test(stored: Stored) -> bool:
+        found = cache.get(stored.revision)
+        if found is None:
+            if len(cache) > 1024:
+                cache.clear()
+            found = matches(_labels.decode(stored.data).metadata.labels or {})
+            cache[stored.revision] = found
+        return found
+
+    return test
+
+
+def _field_test(text: str, call: Call, core: Core) -> Match:
+    try:
+        selector = selectors.parse_fields(text)
+    except ValueError as error:
+        raise problems.bad_request(str(error)) from error
+    readers: dict[str, Callable[[Stored], str]] = {}
+    for term in selector.terms:
+        read = _reader(term.field, call, core)
+        if read is None:
+            raise problems.bad_request(_unsupported(term.field, call))
+        readers[term.field] = read
+
+    def test(stored: Stored) -> bool:
+        return selector.matches({name: read(stored) for name, read in readers.items()})
+
+    return test
+
+
+def _reader(name: str, call: Call, core: Core) -> Callable[[Stored], str] | None:
+    if name == "metadata.name":
+        return lambda stored: stored.key.rpartition("/")[2]
+    if name == "metadata.namespace":
+        if not call.resource.namespaced and not call.resource.is_custom:
+            return None
+        return lambda stored: stored.key.rpartition("/")[0]
+    own = call.resource.strategy.fields.get(name)
+    if own is not None:
+        return lambda stored: own(core.store.decoded(stored))
+    if "." + name in call.version.selectable:
+        path = jsonpath.parse("." + name)
+        return lambda stored: _text(path.first(core.store.decoded(stored)))
+    return None
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _unsupported(name: str, call: Call) -> str:
+    if call.resource.is_custom:
+        return f"field label not supported: {name}"
+    known = call.resource.strategy.fields
+    if known:
+        return f"field label not supported: {name}"
+    return f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -1,0 +1,223 @@
+"""The one handler of the server: a request in, an answer out; it knows no HTTP.
+
+The order of the chain: where to, who, may they, then the verb. Every refusal becomes a Status.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fleetqueue.apiserver import forms, problems, selection
+from fleetqueue.apiserver.access.gate import Gate
+from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.call import Call
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.deletes import Deleted, Deleter
+from fleetqueue.apiserver.log import StorageError
+from fleetqueue.apiserver.patching import Patcher
+from fleetqueue.apiserver.pages import Pages
+from fleetqueue.apiserver.reads import Reader
+from fleetqueue.apiserver.registry import Resource, Version
+from fleetqueue.apiserver.request import Request, Response
+from fleetqueue.apiserver.routes import Route, find_route
+from fleetqueue.apiserver.strategy import CUSTOM_STATUS, STATUS, WHOLE, Aspect
+from fleetqueue.apiserver.subresources import Subresources
+from fleetqueue.apiserver.virtual import VirtualResources
+from fleetqueue.apiserver.watches import WatchOpener
+from fleetqueue.apiserver.writes import Writer, Written
+
+logger = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+Verb = Callable[[Call], Awaitable[Response]]
+
+
+class Server:
+    """Answers requests for the resources of its core."""
+
+    def __init__(self, core: Core, gate: Gate, pages: Pages) -> None:
+        self.core = core
+        self._gate = gate
+        self._pages = pages
+        self.reader = Reader(core)
+        self.writer = Writer(core)
+        self.deleter = Deleter(core)
+        self._patcher = Patcher(core, self.writer)
+        self._watches = WatchOpener(core)
+        self._subresources = Subresources(
+            core, self.reader, self.writer, self.deleter, self._patcher
+        )
+        self._virtual = VirtualResources(core, gate, self._subresources.pods)
+        self._verbs: dict[str, Verb] = {
+            "get": self.reader.get,
+            "list": self.reader.list_objects,
+            "watch": self._watches.watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    async def handle(self, request: Request) -> Response:
+        try:
+            return await self._handle(request)
+        except problems.ApiError as error:
+            return failure(error)
+        except StorageError as error:
+            logger.error("storage failed", extra={"error": str(error)})
+            return failure(problems.internal(str(error)))
+        except Exception as error:  # a bug of ours must not end the connection or the server
+            logger.exception("request failed", extra={"path": request.path})
+            return failure(problems.internal(f"{type(error).__name__}: {error}"))
+
+    async def _handle(self, request: Request) -> Response:
+        route = find_route(request)
+        user = self._gate.admit(request, route)
+        if not route.is_resource:
+            return await self._pages.answer(request, route, user)
+        call = self._call(request, route, user)
+        try:
+            response = await self._dispatch(call)
+        except problems.ApiError as error:
+            response = failure(error)
+        if call.version.warning:
+            call.warn(call.version.warning)
+        response.warnings = call.warnings + response.warnings
+        return response
+
+    def _call(self, request: Request, route: Route, user: User) -> Call:
+        resource = self.core.registry.find(route.group, route.version, route.resource)
+        if resource is None:
+            known = self.core.registry.has_group(route.group)
+            raise problems.unknown_path() if known else problems.unknown_page()
+        version = resource.versions[route.version]
+        _check_scope(resource, version, route)
+        return Call(request, route, user, resource, version)
+
+    async def _dispatch(self, call: Call) -> Response:
+        route = call.route
+        if call.request.method == "HEAD" and route.subresource != "proxy":
+            raise problems.wrong_method()
+        if not call.version.verbs or self._virtual.serves(call):
+            return await self._virtual.answer(call)
+        if route.subresource and route.subresource != "status":
+            return await self._subresources.answer(call)
+        if route.subresource and route.verb not in ("get", "update", "patch"):
+            raise problems.wrong_method()
+        if not route.subresource and route.verb not in call.version.verbs:
+            raise problems.wrong_method()
+        return await self._verbs[route.verb](call)
+
+    # Verbs
+
+    async def _create(self, call: Call) -> Response:
+        form = forms.choose(call)
+        return await self._written(call, form, await self.writer.create(call))
+
+    async def _update(self, call: Call) -> Response:
+        form = forms.choose(call)
+        return await self._written(call, form, await self.writer.update(call, aspect_of(call)))
+
+    async def _patch(self, call: Call) -> Response:
+        form = forms.choose(call)
+        return await self._written(call, form, await self._patcher.patch(call, aspect_of(call)))
+
+    async def _written(self, call: Call, form: forms.Form, written: Written) -> Response:
+        status = 201 if written.created else 200
+        if written.stored is None:
+            return self.reader.shown(call, form, written.obj, status)
+        return await self.reader.answer(call, form, written.stored, status)
+
+    async def _delete(self, call: Call) -> Response:
+        form = forms.choose(call)
+        deleted = await self.deleter.delete(call)
+        if call.resource.strategy.delete_warning and not deleted.options.names_policy:
+            call.warn(call.resource.strategy.delete_warning)
+        return await self._deleted(call, form, deleted)
+
+    async def _deleted(self, call: Call, form: forms.Form, deleted: Deleted) -> Response:
+        options = deleted.options
+        is_waited_for = options.policy == "Foreground" or options.orphan_dependents is False
+        status = 202 if not deleted.is_gone and is_waited_for else 200
+        if deleted.is_gone and not call.resource.strategy.returns_deleted:
+            return Response(200, object=success(call, deleted.obj))
+        shown = await self.core.convert(call.resource, [deleted.obj], call.api_version)
+        return self.reader.shown(call, form, shown[0], status)
+
+    async def _delete_collection(self, call: Call) -> Response:
+        from fleetqueue.apiserver.deletes import read_options
+
+        form = forms.choose(call)
+        options = read_options(call)
+        page = self.reader.page(call)
+        gone = []
+        for stored in page.items:
+            namespace, _, name = stored.key.rpartition("/")
+            route = call.route._replace(verb="delete", name=name, namespace=namespace)
+            one = Call(call.request, route, call.user, call.resource, call.version)
+            try:
+                gone.append((await self.deleter.delete(one, options)).obj)
+            except problems.ApiError as error:
+                if error.code != 404:
+                    raise
+        objects = await self.core.convert(call.resource, gone, call.api_version)
+        return self.reader.listed(call, form, objects, page)
+
+
+def aspect_of(call: Call) -> Aspect:
+    if call.route.subresource != "status":
+        return WHOLE
+    return CUSTOM_STATUS if call.resource.is_custom else STATUS
+
+
+def success(call: Call, obj: Object) -> Object:
+    """What a deletion answers that left nothing."""
+    details = {"name": obj["metadata"]["name"], "kind": call.resource.plural}
+    if call.resource.group:
+        details["group"] = call.resource.group
+    details["uid"] = obj["metadata"]["uid"]
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
+
+
+def failure(error: problems.ApiError) -> Response:
+    headers = dict(error.headers)
+    plain = headers.pop("Content-Type", "")
+    if plain:
+        body = error.message.encode()
+        return Response(error.code, body=body, headers=headers, content_type=plain)
+    return Response(error.code, object=error.status(), headers=headers)
+
+
+def _names_object(route: Route) -> bool:
+    """Whether the path itself names an object; a field selector may have named one for a list."""
+    return (
+        bool(route.name)
+        and route.verb not in ("list", "watch", "deletecollection")
+        and (
+            route.path.rstrip("/").rsplit("/", 1)[-1] != route.resource
+            or route.path.count(f"/{route.resource}") > 1
+        )
+    )
+
+
+def _check_scope(resource: Resource, version: Version, route: Route) -> None:
+    """A path must say the namespace of a namespaced resource where it names an object or creates one."""
+    is_namespace = resource.plural == "namespaces" and not resource.group
+    if not resource.namespaced and route.namespace and not is_namespace:
+        raise problems.unknown_path()
+    is_named = _names_object(route)
+    if resource.namespaced and not route.namespace and is_named:
+        raise problems.unknown_path()
+    needs_name = route.verb in ("get", "update", "patch", "delete")
+    across = resource.namespaced and not route.namespace and route.verb not in ("list", "watch")
+    if needs_name != is_named and not route.subresource and route.verb != "watch" or across:
+        raise problems.wrong_method()
+    if route.subresource and route.subresource not in version.subresources:
+        raise problems.unknown_path()

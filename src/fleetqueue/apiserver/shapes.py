@@ -1,0 +1,96 @@
+"""The shapes of the registry: built-in kinds read as Go structs would be, custom ones by their schema."""
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import Any
+
+from fleetqueue.api import kubernetes
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.apiserver import problems
+from fleetqueue.apiserver.schema import decoding
+from fleetqueue.apiserver.schema.compiled import CompiledSchema, unknown_field
+from fleetqueue.apiserver.schema.node import Node
+
+Object = dict[str, Any]
+
+METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class BuiltinShape:
+    """A kind whose schema Kubernetes publishes; its strategy defaults and validates it."""
+
+    def __init__(self, definition: str, kind: str, version: str) -> None:
+        self._definition = definition
+        self._kind = kind
+        self._version = version
+
+    @cached_property
+    def node(self) -> Node:
+        return decoding.node_of(self._definition)
+
+    def clean(self, obj: Object) -> tuple[Object, list[str]]:
+        value, unknown, error = decoding.decode(obj, self.node)
+        if error:
+            raise problems.bad_request(
+                f'{self._kind} in version "{self._version}" cannot be handled as a '
+                f"{self._kind}: {error}"
+            )
+        return value, [unknown_field(path) for path in unknown]
+
+    def default(self, obj: Object) -> None:
+        pass
+
+    def normalise(self, obj: Object) -> Object:
+        normal: Object = decoding.normalise(obj, self.node)
+        return normal
+
+    def validate(self, obj: Object, old: Object | None, *, status_only: bool) -> list[FieldError]:
+        return []
+
+
+@cache
+def _metadata_node() -> Node:
+    return decoding.node_of(METADATA)
+
+
+class CustomShape:
+    """A version of a custom resource, by the schema its CRD gives."""
+
+    def __init__(self, schema: Mapping[str, Any], kind: str, version: str) -> None:
+        self._schema = schema
+        self._kind = kind
+        self._version = version
+
+    @cached_property
+    def node(self) -> Node:
+        """The schema with the type and metadata that every object has."""
+        known = kubernetes.definitions()
+        properties = {
+            **(self._schema.get("properties") or {}),
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"$ref": f"#/components/schemas/{METADATA}"},
+        }
+        return Node({**self._schema, "type": "object", "properties": properties}, known)
+
+    @cached_property
+    def compiled(self) -> CompiledSchema:
+        return CompiledSchema(Node(self._schema))
+
+    def clean(self, obj: Object) -> tuple[Object, list[str]]:
+        metadata, unknown, error = decoding.decode(obj["metadata"], _metadata_node())
+        if error:
+            raise problems.bad_request(error)
+        obj = {**obj, "metadata": metadata}
+        found = [f"metadata.{path}" for path in unknown] + self.compiled.prune(obj)
+        return obj, [unknown_field(path) for path in found]
+
+    def normalise(self, obj: Object) -> Object:
+        metadata = decoding.normalise(obj["metadata"], _metadata_node())
+        return {**obj, "metadata": metadata}
+
+    def default(self, obj: Object) -> None:
+        self.compiled.default(obj)
+
+    def validate(self, obj: Object, old: Object | None, *, status_only: bool) -> list[FieldError]:
+        return self.compiled.validate(obj, old, status_only=status_only)

@@ -1,0 +1,338 @@
+"""All live objects of one server, in memory as encoded bytes, with a durable log behind them.
+
+Every write gets the next revision of one global counter. A write is visible, and acknowledged, only
+after its row is durable; writes that arrive together share one commit. Until then it stands in an
+overlay, which later writes to the same object build upon.
+"""
+
+import asyncio
+import logging
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from fleetqueue.apiserver.log import Log, Row, StorageError
+from fleetqueue.base import codec
+
+logger = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+HISTORY_EVENTS_MAX = 20_000
+HISTORY_BYTES_MAX = 24 * 1024 * 1024
+DECODED_MAX = 4_000
+
+
+class Stored:
+    """One version of one object: its key in its table, its revision and its bytes."""
+
+    __slots__ = ("data", "key", "revision")
+
+    def __init__(self, key: str, revision: int, data: bytes) -> None:
+        self.key = key
+        self.revision = revision
+        self.data = data
+
+
+class Change:
+    """One committed write, as watchers see it. `before` is None for a creation, `after` for a deletion."""
+
+    __slots__ = ("after", "before", "lines", "resource", "revision", "stored")
+
+    def __init__(
+        self, resource: str, revision: int, before: Stored | None, stored: Stored, is_delete: bool
+    ) -> None:
+        self.resource = resource
+        self.revision = revision
+        self.before = before
+        self.stored = stored
+        """The state after the write; for a deletion the last state, under the deletion's revision."""
+        self.after = None if is_delete else stored
+        self.lines: dict[Any, bytes] = {}
+        """Encoded watch lines, shared by all watchers that want the same form."""
+
+
+class Table:
+    """The live objects of one resource, in the order of their keys, and its recent changes."""
+
+    __slots__ = ("changes", "keys", "live", "pending")
+
+    def __init__(self) -> None:
+        self.live: dict[str, Stored] = {}
+        self.keys: list[str] = []
+        self.pending: dict[str, Proposal] = {}
+        self.changes: deque[Change] = deque()
+
+    def apply(self, change: Change) -> None:
+        key = change.stored.key
+        if change.after is None:
+            if self.live.pop(key, None) is not None:
+                del self.keys[bisect_left(self.keys, key)]
+            return
+        if key not in self.live:
+            if not self.keys or self.keys[-1] < key:
+                self.keys.append(key)
+            else:
+                insort(self.keys, key)
+        self.live[key] = change.after
+
+    def select(self, prefix: str, after: str = "") -> list[str]:
+        """Keys that begin with `prefix` and come after `after`."""
+        first = bisect_right(self.keys, after) if after else bisect_left(self.keys, prefix)
+        if not prefix:
+            return self.keys[first:]
+        return self.keys[first : bisect_left(self.keys, prefix + "\U0010ffff")]
+
+
+class Proposal:
+    """A write on its way to the log."""
+
+    __slots__ = ("before", "future", "is_delete", "resource", "stored")
+
+    def __init__(
+        self,
+        resource: str,
+        before: Stored | None,
+        stored: Stored,
+        is_delete: bool,
+        future: "asyncio.Future[Stored]",
+    ) -> None:
+        self.resource = resource
+        self.before = before
+        self.stored = stored
+        self.is_delete = is_delete
+        self.future = future
+
+
+class Store:
+    """The objects of one server. All methods belong to the event loop; only the log may block."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._tables: dict[str, Table] = {}
+        self._queue: list[Proposal] = []
+        self._flushing = False
+        self._superseded: list[int] = []
+        self._history: deque[Change] = deque()
+        self._history_bytes = 0
+        self._decoded: OrderedDict[int, Object] = OrderedDict()
+        self._listeners: list[Callable[[Sequence[Change]], None]] = []
+        self.compacted = log.compacted()
+        self.revision = self.compacted
+        self._assigned = 0
+        self._idle: asyncio.Event | None = None
+        for row in log.load():
+            self._replay(row)
+        self._assigned = self.revision = max(self.revision, 1)
+
+    # Reading
+
+    def table(self, resource: str) -> Table:
+        found = self._tables.get(resource)
+        if found is None:
+            found = self._tables[resource] = Table()
+        return found
+
+    def get(self, resource: str, key: str) -> Stored | None:
+        return self.table(resource).live.get(key)
+
+    def latest(self, resource: str, key: str) -> Stored | None:
+        """What the next write must build upon: a write still under way, or the live object."""
+        table = self.table(resource)
+        proposal = table.pending.get(key)
+        if proposal is not None:
+            return None if proposal.is_delete else proposal.stored
+        return table.live.get(key)
+
+    def decoded(self, stored: Stored) -> Object:
+        """The object as shared, immutable JSON, from a bounded cache."""
+        cache = self._decoded
+        found = cache.get(stored.revision)
+        if found is None:
+            found = cache[stored.revision] = codec.decode(stored.data)
+            if len(cache) > DECODED_MAX:
+                cache.popitem(last=False)
+        return found
+
+    def range_at(
+        self, resource: str, prefix: str, revision: int, after: str = ""
+    ) -> Iterable[Stored]:
+        """The objects under `prefix` as they were at `revision`, which must not be compacted."""
+        table = self.table(resource)
+        undone: dict[str, Stored | None] = {}
+        for change in reversed(table.changes):
+            if change.revision <= revision:
+                break
+            undone[change.stored.key] = change.before
+        if not undone:
+            return [table.live[key] for key in table.select(prefix, after)]
+        keys = set(table.select(prefix, after))
+        keys.update(k for k in undone if k.startswith(prefix) and k > after)
+        found = (undone[k] if k in undone else table.live[k] for k in sorted(keys))
+        return [stored for stored in found if stored is not None]
+
+    def changes_since(self, resource: str, revision: int) -> list[Change]:
+        """Committed changes after `revision`, oldest first."""
+        found = []
+        for change in reversed(self.table(resource).changes):
+            if change.revision <= revision:
+                break
+            found.append(change)
+        found.reverse()
+        return found
+
+    def counts(self) -> list[tuple[str, int]]:
+        """How many live objects each resource has."""
+        return [(name, len(table.live)) for name, table in sorted(self._tables.items())]
+
+    def listen(self, listener: Callable[[Sequence[Change]], None]) -> None:
+        """Have `listener` called with each batch of committed changes, on the event loop."""
+        self._listeners.append(listener)
+
+    # Writing
+
+    def put(self, resource: str, key: str, obj: Object) -> "asyncio.Future[Stored]":
+        """Write `obj`, whose resourceVersion this sets; the future ends when the write is durable."""
+        self._assigned += 1
+        obj["metadata"]["resourceVersion"] = str(self._assigned)
+        stored = Stored(key, self._assigned, codec.encode(obj))
+        return self._propose(resource, stored, is_delete=False)
+
+    def delete(self, resource: str, key: str, last: Object) -> "asyncio.Future[Stored]":
+        """Remove an object; `last` is its final state, which watchers see under a new revision."""
+        self._assigned += 1
+        last["metadata"]["resourceVersion"] = str(self._assigned)
+        return self._propose(
+            resource, Stored(key, self._assigned, codec.encode(last)), is_delete=True
+        )
+
+    async def drain(self) -> None:
+        """Wait until every write under way is durable or has failed."""
+        while self._queue or self._flushing:
+            self._idle = self._idle or asyncio.Event()
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def close(self) -> None:
+        await self.drain()
+        self._log.close()
+
+    def _propose(
+        self, resource: str, stored: Stored, *, is_delete: bool
+    ) -> "asyncio.Future[Stored]":
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Stored] = loop.create_future()
+        before = self.latest(resource, stored.key)
+        proposal = Proposal(resource, before, stored, is_delete, future)
+        self.table(resource).pending[stored.key] = proposal
+        self._queue.append(proposal)
+        if not self._flushing:
+            self._flushing = True
+            loop.call_soon(self._flush)
+        return future
+
+    def _flush(self) -> None:
+        batch, self._queue = self._queue, []
+        if not batch:
+            self._flushing = False
+            if self._idle is not None:
+                self._idle.set()
+            return
+        rows = [
+            Row(p.stored.revision, p.resource, p.stored.key, p.is_delete, p.stored.data)
+            for p in batch
+        ]
+        superseded, self._superseded = self._superseded, []
+        loop = asyncio.get_running_loop()
+        if self._log.blocks:
+            work = loop.run_in_executor(None, self._log.append, rows, superseded, self.compacted)
+            work.add_done_callback(lambda done: self._landed(batch, superseded, done.exception()))
+            return
+        failure: BaseException | None = None
+        try:
+            self._log.append(rows, superseded, self.compacted)
+        except StorageError as error:
+            failure = error
+        self._landed(batch, superseded, failure)
+
+    def _landed(
+        self, batch: list[Proposal], superseded: list[int], failure: BaseException | None
+    ) -> None:
+        if failure is None:
+            changes = [self._commit(proposal) for proposal in batch]
+            self._trim_history()
+            self._tell(changes)
+            for proposal in batch:
+                if not proposal.future.done():
+                    proposal.future.set_result(proposal.stored)
+        else:
+            # What was proposed meanwhile may build upon the failed writes, so it fails with them.
+            for proposal in [*batch, *self._queue]:
+                self.table(proposal.resource).pending.pop(proposal.stored.key, None)
+                if not proposal.future.done():
+                    proposal.future.set_exception(failure)
+            self._queue = []
+            self._superseded.extend(superseded)
+        self._flush()
+
+    def _tell(self, changes: list[Change]) -> None:
+        for listener in self._listeners:
+            try:
+                listener(changes)
+            except Exception:  # what is durable is acknowledged, whatever a follower makes of it
+                logger.exception("a follower of the store failed")
+
+    def _commit(self, proposal: Proposal) -> Change:
+        table = self.table(proposal.resource)
+        key = proposal.stored.key
+        change = Change(
+            proposal.resource,
+            proposal.stored.revision,
+            proposal.before,
+            proposal.stored,
+            proposal.is_delete,
+        )
+        table.apply(change)
+        if table.pending.get(key) is proposal:
+            del table.pending[key]
+        self.revision = change.revision
+        self._remember(table, change)
+        return change
+
+    # History
+
+    def _replay(self, row: Row) -> None:
+        table = self.table(row.resource)
+        stored = Stored(row.key, row.revision, row.value)
+        change = Change(row.resource, row.revision, table.live.get(row.key), stored, row.is_delete)
+        table.apply(change)
+        self.revision = row.revision
+        if row.revision > self.compacted:
+            self._remember(table, change)
+            self._trim_history()
+        else:
+            self._forget(change)
+
+    def _remember(self, table: Table, change: Change) -> None:
+        table.changes.append(change)
+        self._history.append(change)
+        self._history_bytes += len(change.stored.data)
+
+    def _trim_history(self) -> None:
+        history = self._history
+        while history and (
+            len(history) > HISTORY_EVENTS_MAX or self._history_bytes > HISTORY_BYTES_MAX
+        ):
+            change = history.popleft()
+            self.table(change.resource).changes.popleft()
+            self._history_bytes -= len(change.stored.data)
+            self.compacted = change.revision
+            self._forget(change)
+
+    def _forget(self, change: Change) -> None:
+        """Note the rows that nobody can ask for any more; they leave the log with the next commit."""
+        if change.before is not None:
+            self._superseded.append(change.before.revision)
+        if change.after is None:
+            self._superseded.append(change.revision)

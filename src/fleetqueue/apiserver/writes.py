@@ -1,0 +1,381 @@
+"""Create, update, patch and apply: one path from a decoded body to a stored object.
+
+The order of the steps is kube-apiserver's, because clients can tell: decode and default, note who owns
+which field, mutating hooks, prepare, validate, validating hooks, store.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fleetqueue.api import field_errors as fields
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.apiserver import bodies, problems
+from fleetqueue.apiserver.builtin import objectmeta as object_meta
+from fleetqueue.apiserver.call import Call, check_options
+from fleetqueue.apiserver.core import Core, ordered, private
+from fleetqueue.apiserver.finalization import may_leave
+from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.merge import field_sets, managed
+from fleetqueue.apiserver.registry import Resource
+from fleetqueue.apiserver.storage import Stored
+from fleetqueue.apiserver.strategy import WHOLE, Aspect
+
+Object = dict[str, Any]
+Make = Callable[[Object], Object]
+"""(the live object, not to be changed) -> what it should become."""
+
+RETRIES_MAX = 20
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+KEPT_ON_UPDATE = ("creationTimestamp", "generation")
+DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references "
+    "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate "
+    "UID(s) observed: {uids}"
+)
+DUPLICATE_OWNERS_LATER = DUPLICATE_OWNERS.replace("{when}", " after mutating admission happens")
+
+
+class Written(NamedTuple):
+    """What a write left: the stored version, or only the object after a dry run."""
+
+    obj: Object
+    """In the version of the request; private to it."""
+    stored: Stored | None
+    created: bool
+
+
+class Writer:
+    """Carries out writes for one server."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    # Create
+
+    async def create(self, call: Call) -> Written:
+        check_options(call, "CreateOptions")
+        obj, found = bodies.read_object(call)
+        bodies.check_identity(call, obj)
+        obj, unknown = call.version.shape.clean(obj)
+        bodies.report_unknown(call, found + unknown)
+        bodies.check_namespace(call, obj)
+        drop_repeated_owners(call, obj, DUPLICATE_OWNERS)
+        return await self.create_object(call, obj)
+
+    async def create_object(self, call: Call, obj: Object, *, owned: bool = False) -> Written:
+        """Create from a decoded body. `owned`: its managedFields are set already, as apply does it."""
+        core, resource, version = self._core, call.resource, call.version
+        metadata = obj["metadata"]
+        for name in ("uid", "creationTimestamp", "selfLink", "deletionTimestamp"):
+            metadata.pop(name, None)
+        metadata.pop("deletionGracePeriodSeconds", None)
+        obj = self._defaulted(call, obj)
+        if not owned:
+            self._track(call, None, obj, WHOLE)
+        operation = Operation("CREATE", call, metadata.get("name", ""), obj, None, _options(call))
+        if await core.hooks.mutate(operation):
+            obj = self._defaulted(call, operation.obj or obj)
+        drop_repeated_owners(call, obj, DUPLICATE_OWNERS_LATER)
+        metadata = obj["metadata"]
+        self._prepare_create(call, obj)
+        errors = self._validate_create(call, obj)
+        if errors:
+            raise problems.invalid(resource.group, version.kind, metadata.get("name", ""), errors)
+        for text in resource.strategy.warnings(obj, None):
+            call.warn(text)
+        obj = call.version.shape.normalise(obj)
+        metadata = obj["metadata"]
+        operation.obj = obj
+        operation.name = metadata["name"]
+        await core.hooks.validate(operation)
+        return await self._insert(call, obj)
+
+    def _prepare_create(self, call: Call, obj: Object) -> None:
+        resource, version, metadata = call.resource, call.version, obj["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self._core.generate_name(metadata["generateName"])
+        metadata["uid"] = self._core.new_uid()
+        metadata["creationTimestamp"] = self._core.now()
+        if resource.is_custom or resource.strategy.has_generation:
+            metadata["generation"] = 1
+        if resource.is_custom and resource.has_status(version):
+            obj.pop("status", None)
+        resource.strategy.prepare_create(obj)
+
+    def _validate_create(self, call: Call, obj: Object) -> list[FieldError]:
+        resource = call.resource
+        errors = object_meta.validate_object_meta(
+            obj["metadata"], resource.namespaced, resource.strategy.validate_name
+        )
+        errors += resource.strategy.validate_create(obj)
+        return errors + call.version.shape.validate(obj, None, status_only=False)
+
+    async def _insert(self, call: Call, obj: Object) -> Written:
+        core, resource = self._core, call.resource
+        metadata = obj["metadata"]
+        if metadata.get("resourceVersion"):
+            raise problems.ApiError(
+                500, "", "resourceVersion should not be set on objects to be created"
+            )
+        metadata.pop("resourceVersion", None)
+        key = resource.key(call.route.namespace, metadata["name"])
+        if core.store.latest(resource.table, key) is not None:
+            raise problems.already_exists(resource.group, resource.plural, metadata["name"])
+        if call.is_dry_run:
+            return Written(obj, None, created=True)
+        stored = await self._put(resource, key, obj)
+        return Written(obj, stored, created=True)
+
+    async def _put(self, resource: Resource, key: str, obj: Object) -> Stored:
+        if obj["apiVersion"] != resource.stored_as:
+            obj = (await self._core.convert(resource, [obj], resource.stored_as))[0]
+            obj = {**obj, "metadata": dict(obj["metadata"])}
+        return await self._core.store.put(resource.table, key, ordered(obj, resource))
+
+    # Update
+
+    async def update(self, call: Call, aspect: Aspect) -> Written:
+        """PUT: the body replaces the object, or the part of it that the aspect covers."""
+        check_options(call, "UpdateOptions")
+        body, found = bodies.read_object(call)
+        bodies.check_identity(call, body)
+        sent = body
+        body, unknown = call.version.shape.clean(sent)
+        bodies.keep_reset(sent, body)
+        bodies.report_unknown(call, found + unknown)
+        bodies.check_namespace(call, body)
+        name = body["metadata"].get("name")
+        if name != call.route.name:
+            raise bodies.wrong_name(call, name)
+        drop_repeated_owners(call, body, DUPLICATE_OWNERS)
+        body = self._defaulted(call, body)
+        if self._core.store.latest(call.resource.table, call.key) is None:
+            if call.resource.strategy.allow_create_on_update and not aspect.name:
+                return await self.create_object(call, body)
+            raise call.not_found()
+        self._check_unconditional(call, body)
+        return await self.change(call, aspect, lambda _: private(body))
+
+    def _check_unconditional(self, call: Call, body: Object) -> None:
+        if body["metadata"].get("resourceVersion", "0") not in ("", "0"):
+            return
+        if call.resource.is_custom or not call.resource.strategy.allow_unconditional_update:
+            where = fields.wrong(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )._replace(value="0")
+            # Here, and only here, kube-apiserver names the resource where the kind should stand.
+            raise problems.invalid(
+                call.resource.group, call.resource.plural, call.route.name, [where]
+            )
+
+    async def change(
+        self, call: Call, aspect: Aspect, make: Make, *, owned: bool = False
+    ) -> Written:
+        """Read, make, check and store, again if somebody else was faster and the client does not mind."""
+        core, resource = self._core, call.resource
+        for _ in range(RETRIES_MAX):
+            live = core.store.latest(resource.table, call.key)
+            if live is None:
+                raise call.not_found()
+            old = await core.in_version(resource, live, call.api_version)
+            obj = make(old)
+            is_conditional = self._check_preconditions(call, obj, old)
+            obj = await self._checked(call, aspect, obj, old, owned)
+            if core.store.latest(resource.table, call.key) is live:
+                return await self._replace(call, live, obj, old)
+            if is_conditional:
+                break
+        raise problems.conflict(resource.group, resource.plural, call.route.name, MODIFIED)
+
+    def _check_preconditions(self, call: Call, obj: Object, old: Object) -> bool:
+        """Whether the client named the version it read; raises where that is not the latest."""
+        resource, wanted = call.resource, obj["metadata"].get("resourceVersion")
+        wanted = "" if wanted == "0" else wanted
+        if wanted and wanted != old["metadata"]["resourceVersion"]:
+            if not str(wanted).isdecimal():
+                quoted = fields.show(str(wanted))
+                raise problems.ApiError(
+                    500, "", f"strconv.ParseUint: parsing {quoted}: invalid syntax"
+                )
+            raise problems.conflict(resource.group, resource.plural, call.route.name, MODIFIED)
+        if not wanted:
+            obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        uid = obj["metadata"].get("uid")
+        if call.route.verb == "update" and uid and uid != old["metadata"]["uid"]:
+            group = f"{resource.group}/" if resource.is_custom else ""
+            why = (
+                "StorageError: invalid object, Code: 4, "
+                f"Key: /registry/{group}{resource.plural}/{call.key}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+                f"UID in object meta: {old['metadata']['uid']}"
+            )
+            raise problems.conflict(resource.group, resource.plural, call.route.name, why)
+        return bool(wanted)
+
+    async def _checked(
+        self, call: Call, aspect: Aspect, obj: Object, old: Object, owned: bool
+    ) -> Object:
+        core, resource, version = self._core, call.resource, call.version
+        _keep_system_fields(obj["metadata"], old["metadata"])
+        obj = self._defaulted(call, obj)
+        if owned:
+            obj["metadata"]["managedFields"] = managed.keep_times(old, obj)
+        else:
+            self._track(call, old, obj, aspect)
+        operation = Operation(
+            "UPDATE", call, call.route.name, obj, old, _options(call), aspect.name
+        )
+        if await core.hooks.mutate(operation):
+            obj = self._defaulted(call, operation.obj or obj)
+            _keep_system_fields(obj["metadata"], old["metadata"])
+        drop_repeated_owners(call, obj, DUPLICATE_OWNERS_LATER)
+        obj = self._prepare_update(call, aspect, obj, old)
+        errors = self._validate_update(call, aspect, obj, old)
+        if errors:
+            raise problems.invalid(resource.group, version.kind, call.route.name, errors)
+        if not aspect.name:
+            for text in resource.strategy.warnings(obj, old):
+                call.warn(text)
+        obj = call.version.shape.normalise(obj)
+        operation.obj = obj
+        await core.hooks.validate(operation)
+        return obj
+
+    def _prepare_update(self, call: Call, aspect: Aspect, obj: Object, old: Object) -> Object:
+        resource, strategy = call.resource, call.resource.strategy
+        obj = aspect.restrict(obj, old)
+        if aspect.name == "status":
+            strategy.prepare_status(obj, old)
+        elif not aspect.name:
+            if (strategy.has_status and not resource.is_custom) or (
+                resource.is_custom and resource.has_status(call.version)
+            ):
+                _copy_field(obj, old, "status")
+            strategy.prepare_update(obj, old)
+        if "generation" in old["metadata"] and _spec_changed(call, obj, old):
+            obj["metadata"]["generation"] = old["metadata"]["generation"] + 1
+        return obj
+
+    def _validate_update(
+        self, call: Call, aspect: Aspect, obj: Object, old: Object
+    ) -> list[FieldError]:
+        strategy = call.resource.strategy
+        # The common path and each kind check metadata upstream, so every cause is told twice.
+        errors = 2 * object_meta.validate_object_meta_update(obj["metadata"], old["metadata"])
+        if aspect.validate is not None:
+            errors += aspect.validate(obj, old)
+        elif aspect.name == "status":
+            errors += strategy.validate_status(obj, old)
+        else:
+            errors += strategy.validate_update(obj, old)
+        is_status = aspect.name == "status"
+        return errors + call.version.shape.validate(obj, old, status_only=is_status)
+
+    async def _replace(self, call: Call, live: Stored, obj: Object, old: Object) -> Written:
+        core, resource = self._core, call.resource
+        obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        is_leaving = may_leave(obj) and resource.strategy.may_leave(obj)
+        if obj == old and not is_leaving:
+            return Written(obj, live, created=False)
+        if call.is_dry_run:
+            return Written(obj, None, created=False)
+        if is_leaving:
+            # The answer shows the last state under its own revision, not the deletion's.
+            last = private((await core.convert(resource, [obj], resource.stored_as))[0])
+            await core.store.delete(resource.table, call.key, ordered(last, resource))
+            return Written(obj, None, created=False)
+        stored = await self._put(resource, call.key, obj)
+        obj["metadata"]["resourceVersion"] = str(stored.revision)
+        return Written(obj, stored, created=False)
+
+    # Shared steps
+
+    def _defaulted(self, call: Call, obj: Object) -> Object:
+        call.version.shape.default(obj)
+        call.resource.strategy.default(obj)
+        return call.version.shape.normalise(obj)
+
+    def reset_fields(self, call: Call, aspect: Aspect) -> field_sets.FieldSet:
+        """What a write to this part cannot change, and so nobody comes to own by it."""
+        if aspect.name == "status" and not call.resource.is_custom:
+            return dict(call.resource.strategy.status_reset)
+        if aspect.name:
+            return aspect.reset
+        if call.resource.strategy.has_status and "status" in call.version.subresources:
+            return field_sets.of(("status",))
+        return {}
+
+    def _track(self, call: Call, old: Object | None, obj: Object, aspect: Aspect) -> None:
+        """Note in managedFields which fields this write changed."""
+        entries = managed.track_update(
+            old,
+            obj,
+            call.version.shape.node,
+            manager=call.manager,
+            api_version=call.api_version,
+            subresource=aspect.name,
+            now=self._core.now(),
+            reset=self.reset_fields(call, aspect),
+        )
+        if entries:
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
+
+
+def drop_repeated_owners(call: Call, obj: Object, warning: str) -> None:
+    """An owner that is named twice is kept once, and the client is told."""
+    kept: list[Object] = []
+    repeated: list[str] = []
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference in kept:
+            repeated.append(reference.get("uid", ""))
+        else:
+            kept.append(reference)
+    if repeated:
+        obj["metadata"]["ownerReferences"] = kept
+        call.warn(warning.format(when="", uids=", ".join(repeated)))
+
+
+def _options(call: Call) -> Object:
+    options: Object = {}
+    if call.is_dry_run:
+        options["dryRun"] = ["All"]
+    for name in ("fieldManager", "fieldValidation"):
+        if call.request.first(name):
+            options[name] = call.request.first(name)
+    return options
+
+
+def _keep_system_fields(metadata: Object, old: Object) -> None:
+    """What no client may change by an update."""
+    metadata.setdefault("name", old["name"])
+    if "namespace" in old:
+        metadata.setdefault("namespace", old["namespace"])
+    metadata.setdefault("uid", old["uid"])
+    metadata.pop("selfLink", None)
+    for name in KEPT_ON_UPDATE:
+        _copy_field(metadata, old, name)
+    if "deletionTimestamp" in old:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old:
+        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
+
+
+def _copy_field(obj: Object, old: Object, name: str) -> None:
+    if name in old:
+        obj[name] = old[name]
+    else:
+        obj.pop(name, None)
+
+
+def _spec_changed(call: Call, obj: Object, old: Object) -> bool:
+    """Anything but metadata and, where it is a subresource, status."""
+    skipped = {"metadata", "apiVersion", "kind"}
+    if not call.resource.is_custom or call.resource.has_status(call.version):
+        skipped.add("status")
+    return {k: v for k, v in obj.items() if k not in skipped} != {
+        k: v for k, v in old.items() if k not in skipped
+    }

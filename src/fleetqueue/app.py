@@ -1,0 +1,202 @@
+"""The parts list: which servers and loops a process runs, put together from one set of options."""
+
+import asyncio
+import base64
+import contextlib
+import logging
+import os
+import random
+import signal
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetqueue.apiserver.access import static_tokens
+from fleetqueue.apiserver.access.certificates import Authority, KeyPair
+from fleetqueue.apiserver.access.jwt import SigningKey
+from fleetqueue.apiserver.access.static_tokens import StaticTokens
+from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.door import Door
+from fleetqueue.apiserver.instance import Instance, Settings
+from fleetqueue.apiserver.log import Log, MemoryLog, SqliteLog
+from fleetqueue.base import documents
+from fleetqueue.base.clock import SystemClock
+from fleetqueue.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+ADMIN = User("kubernetes-admin", groups=("system:masters",))
+DURABILITIES = ("full", "normal", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What `fleetqueue serve` was asked for."""
+
+    data: Path
+    port: int = 0
+    host: str = "127.0.0.1"
+    durability: str = "full"
+    token_file: Path | None = None
+    extra_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers."""
+
+    instance: Instance
+    url: str
+    kubeconfig: Path
+
+
+@contextlib.asynccontextmanager
+async def serving(options: ServeOptions) -> AsyncIterator[Running]:
+    """An API server with its door open, until the block ends."""
+    with contextlib.ExitStack() as undo:
+        log = _open_log(options)
+        undo.callback(log.close)
+        with _data_errors(options.data):
+            instance, authority = _assemble(options, log)
+            tls = _tls(authority, options)
+        door = Door(instance.handle, tls)
+        await instance.start()
+        # From here on the instance closes its log itself.
+        undo.pop_all()
+    try:
+        await _open_door(door, options)
+        url = f"https://{_address(options.host)}:{door.port}"
+        instance.pages.server_url = url
+        kubeconfig = options.data / "kubeconfig"
+        with _data_errors(options.data):
+            _write_kubeconfig(kubeconfig, url, authority, _admin_pair(authority))
+        yield Running(instance, url, kubeconfig)
+    finally:
+        # Watches end first, so that the door has nobody left to wait for.
+        instance.core.feed.close_all()
+        await door.close()
+        await instance.stop()
+
+
+async def until_stopped() -> None:
+    """Wait for an interrupt or a termination signal."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+
+
+def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:
+    clock, source = SystemClock(), random.SystemRandom()
+    private = options.data / "pki"
+    authority = Authority.load_or_create(private, clock)
+    token = static_tokens.load_or_create_admin_token(private / "admin-token", source)
+    settings = Settings(
+        signing_key=SigningKey.load_or_create(private / "service-accounts.key"),
+        static_tokens=_tokens(options, token),
+        authority=authority.certificate,
+    )
+    return Instance(log, clock, source, settings), authority
+
+
+async def _open_door(door: Door, options: ServeOptions) -> None:
+    try:
+        await door.open(options.host, options.port)
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on {options.host} port {options.port} ({_reason(error)}): stop the "
+            "program that listens there, or choose another address with --host and --port"
+        ) from error
+
+
+@contextlib.contextmanager
+def _data_errors(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f'"{directory}" cannot hold data ({_reason(error)}): make it a directory that this '
+            "user may write to, or choose another one with --data"
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    """Without the numbers and arguments that event loops put into the text."""
+    return os.strerror(error.errno).lower() if error.errno else str(error)
+
+
+def _open_log(options: ServeOptions) -> Log:
+    if options.durability == "memory":
+        return MemoryLog()
+    return SqliteLog(options.data / "state.db", durable=options.durability == "full")
+
+
+def _tokens(options: ServeOptions, admin: str) -> StaticTokens:
+    tokens = StaticTokens()
+    tokens.add(admin, ADMIN)
+    if options.token_file is not None:
+        text = options.token_file.read_text()
+        for token, user in static_tokens.parse_token_file(text, str(options.token_file)):
+            tokens.add(token, user)
+    return tokens
+
+
+def _tls(authority: Authority, options: ServeOptions) -> ssl.SSLContext:
+    pair = authority.serving((options.host, *options.extra_names))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(*_files(options.data / "pki", "serving", pair))
+    context.load_verify_locations(cadata=authority.certificate.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def _files(directory: Path, name: str, pair: KeyPair) -> tuple[Path, Path]:
+    return directory / f"{name}.crt", directory / f"{name}.key"
+
+
+def _admin_pair(authority: Authority) -> KeyPair:
+    return authority.client("admin", ADMIN.name, ADMIN.groups)
+
+
+def _address(host: str) -> str:
+    return f"[{host}]" if ":" in host else {"0.0.0.0": "127.0.0.1", "": "127.0.0.1"}.get(host, host)
+
+
+def _write_kubeconfig(path: Path, url: str, authority: Authority, admin: KeyPair) -> None:
+    def encoded(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "fleetqueue",
+                "cluster": {
+                    "server": url,
+                    "certificate-authority-data": encoded(authority.certificate),
+                },
+            }
+        ],
+        "users": [
+            {
+                "name": "admin",
+                "user": {
+                    "client-certificate-data": encoded(admin.certificate),
+                    "client-key-data": encoded(admin.key),
+                },
+            }
+        ],
+        "contexts": [
+            {
+                "name": "fleetqueue",
+                "context": {"cluster": "fleetqueue", "user": "admin", "namespace": "default"},
+            }
+        ],
+        "current-context": "fleetqueue",
+    }
+    path.touch(mode=0o600)
+    path.write_text(documents.dump(config))

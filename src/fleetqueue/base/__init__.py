@@ -1,0 +1,1 @@
+"""Domain-free helpers; each module could be a library of its own."""

@@ -1,0 +1,60 @@
+"""The `fleetqueue` command. Each verb lives in its own file and is imported only when it is used."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from fleetqueue import __version__
+from fleetqueue.errors import FleetqueueError
+
+COMMANDS = ("crds", "serve", "version")
+HELP = {
+    "crds": "Print the CustomResourceDefinitions that fleetqueue knows.",
+    "serve": "Run a Kubernetes API server in this process.",
+    "version": "Print the version of fleetqueue and of the Kubernetes API it speaks.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name, so that `--help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"fleetqueue.cli.commands.{cmd_name}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, HELP[name]) for name in COMMANDS])
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="One queue in front of many Kubernetes clusters, for AI and batch jobs.",
+)
+@click.version_option(__version__, prog_name="fleetqueue")
+def cli() -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run a command; what goes wrong is told in a sentence, and the exit code says whose turn it is."""
+    try:
+        return cli.main(arguments, prog_name="fleetqueue", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except (FleetqueueError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)

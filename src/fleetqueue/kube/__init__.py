@@ -1,0 +1,1 @@
+"""A small asyncio client-go: knows Kubernetes, knows no queue."""

@@ -1,0 +1,162 @@
+"""Serves mutating, validating and conversion webhooks to a foreign API server, over HTTPS.
+
+Handlers are plain functions, registered by path; this module knows no kind.
+"""
+
+import asyncio
+import base64
+import inspect
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from fleetqueue.base import codec
+from fleetqueue.kube import reviews
+from fleetqueue.kube.certificates import Bundle
+from fleetqueue.kube.resources import Object
+from fleetqueue.kube.reviews import BadReview, Conversion, Review, Verdict
+from fleetqueue.kube.tls import load_pair
+from fleetqueue.kube.webhook_certificates import CertificateKeeper
+
+BODY_BYTES_MAX = 7 * 1024 * 1024
+"""As large as two objects of the largest size, and their frame."""
+log = logging.getLogger(__name__)
+
+AdmissionHandler = Callable[[Review], Verdict | Awaitable[Verdict]]
+ConversionHandler = Callable[[Object, str], Object]
+"""An object and the apiVersion it shall have; gives a new object."""
+_Answer = Callable[[Any], Awaitable[Object]]
+
+
+class Webhooks:
+    """The handlers by path, and how a body becomes an answer. Knows no HTTP."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, _Answer] = {}
+
+    def admit(self, path: str, handler: AdmissionHandler) -> None:
+        """A mutating or a validating webhook; a verdict with an object becomes a JSON patch."""
+
+        async def answer(body: Any) -> Object:
+            return await _admit(reviews.read_admission(body), handler)
+
+        self._add(path, answer)
+
+    def convert(self, path: str, handler: ConversionHandler) -> None:
+        async def answer(body: Any) -> Object:
+            return _convert(reviews.read_conversion(body), handler)
+
+        self._add(path, answer)
+
+    async def answer(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """An HTTP status and a body."""
+        found = self._answers.get(path)
+        if found is None:
+            return HTTPStatus.NOT_FOUND, b"no webhook is served here\n"
+        try:
+            return HTTPStatus.OK, codec.encode(await found(codec.decode(body)))
+        except (BadReview, msgspec.DecodeError, UnicodeDecodeError) as error:
+            return HTTPStatus.BAD_REQUEST, f"{error}\n".encode()
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted(self._answers)
+
+    def _add(self, path: str, answer: _Answer) -> None:
+        assert path.startswith("/"), path
+        assert path not in self._answers, path
+        self._answers[path] = answer
+
+
+class WebhookServer:
+    """The HTTPS face of the webhooks; its certificate is replaced while it runs."""
+
+    def __init__(
+        self,
+        webhooks: Webhooks,
+        certificates: CertificateKeeper,
+        *,
+        host: str = "0.0.0.0",
+        port: int = 9443,
+    ) -> None:
+        self.port = port
+        self._webhooks = webhooks
+        self._certificates = certificates
+        self._host = host
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._listening = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serves until it is cancelled; for `Manager.add_task`."""
+        self._use(await self._certificates.prepare())
+        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=5.0)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, self._host, self.port, ssl_context=self._context)
+            await site.start()
+            self.port = runner.addresses[0][1]
+            self._listening.set()
+            await self._certificates.publish()
+            await self._certificates.keep(self._use)
+        finally:
+            await runner.cleanup()
+
+    async def wait_listening(self) -> None:
+        await self._listening.wait()
+
+    def _use(self, bundle: Bundle) -> None:
+        """New handshakes get this certificate; connections that are open keep theirs."""
+        load_pair(self._context, bundle.serving.certificate, bundle.serving.key)
+
+    def _application(self) -> web.Application:
+        application = web.Application(client_max_size=BODY_BYTES_MAX)
+        application.router.add_post("/{path:.*}", self._post)
+        application.router.add_get("/healthz", _healthy)
+        application.router.add_get("/readyz", _healthy)
+        return application
+
+    async def _post(self, request: web.Request) -> web.Response:
+        status, body = await self._webhooks.answer(request.path, await request.read())
+        kind = "application/json" if status == HTTPStatus.OK else "text/plain"
+        return web.Response(status=status, body=body, content_type=kind)
+
+
+async def _healthy(request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _admit(review: Review, handler: AdmissionHandler) -> Object:
+    try:
+        found = handler(review)
+        verdict = await found if inspect.isawaitable(found) else found
+    except Exception as error:
+        log.exception("a webhook failed: kind=%s operation=%s", review.kind, review.operation)
+        verdict = reviews.refused(
+            f"the webhook failed on this {review.kind}: {_first_line(error)}",
+            reason="InternalError",
+            code=500,
+        )
+    answer, patch = reviews.write_admission(review, verdict)
+    if patch:
+        answer["response"]["patchType"] = "JSONPatch"
+        answer["response"]["patch"] = base64.b64encode(codec.encode(patch)).decode()
+    return answer
+
+
+def _convert(conversion: Conversion, handler: ConversionHandler) -> Object:
+    try:
+        converted = [handler(obj, conversion.api_version) for obj in conversion.objects]
+    except Exception as error:
+        log.exception("a conversion failed: version=%s", conversion.api_version)
+        failure = f"conversion to {conversion.api_version} failed: {_first_line(error)}"
+        return reviews.write_conversion(conversion, None, failure)
+    return reviews.write_conversion(conversion, converted)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,0 +1,25 @@
+"""Every written case, on kube-apiserver and on ours: the normalised answers are equal."""
+
+import itertools
+
+import pytest
+from conformance.cases import Case, load_cases
+from conformance.normal import difference
+from conformance.play import Player
+
+CASES = load_cases()
+_numbers = itertools.count(1)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_case(case: Case, reference: Player, ours: Player) -> None:
+    namespace = f"case-{next(_numbers)}"
+    expected = reference.play(case, namespace)
+    found = ours.play(case, namespace)
+    differing = [
+        f"{step.method} {step.path}\n{difference(theirs, own)}"
+        for step, theirs, own in zip(case.steps, expected, found, strict=True)
+        if own != theirs
+    ]
+    if differing:
+        pytest.fail("\n\n".join(differing), pytrace=False)

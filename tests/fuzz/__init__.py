@@ -1,0 +1,1 @@
+"""Bad input by the thousand: no request may hurt the server."""

@@ -1,0 +1,146 @@
+"""Virtual time jumps, stands still for threads, and reports a deadlock instead of hanging."""
+
+import asyncio
+import threading
+
+import pytest
+
+from fleetqueue.base.virtual_time import Deadlock, VirtualTimeLoop, idle, run
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_a_year_of_sleep_takes_no_time() -> None:
+    async def main() -> float:
+        await asyncio.sleep(365 * 86400)
+        return now()
+
+    assert run(main()) == 365 * 86400
+
+
+def test_a_timer_after_decades_still_fires() -> None:
+    async def main() -> float:
+        await asyncio.sleep(3e9)
+        await asyncio.sleep(0.001)
+        return now()
+
+    assert run(main()) == pytest.approx(3e9 + 0.001)
+
+
+def test_timers_fire_in_order_of_their_times() -> None:
+    async def main() -> list[str]:
+        seen: list[str] = []
+
+        async def after(delay: float, name: str) -> None:
+            await asyncio.sleep(delay)
+            seen.append(f"{name}@{now():g}")
+
+        await asyncio.gather(after(3, "c"), after(1, "a"), after(2, "b"))
+        return seen
+
+    assert run(main()) == ["a@1", "b@2", "c@3"]
+
+
+def test_timeouts_end_at_their_virtual_moment() -> None:
+    async def main() -> float:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(60):
+                await asyncio.Event().wait()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 30)
+        return now()
+
+    assert run(main()) == 90
+
+
+def test_idle_returns_when_nothing_is_ready_and_no_time_has_passed() -> None:
+    async def main() -> tuple[list[int], float]:
+        seen: list[int] = []
+
+        async def worker() -> None:
+            for number in range(3):
+                await asyncio.sleep(0)
+                seen.append(number)
+            await asyncio.sleep(10)
+            seen.append(99)
+
+        task = asyncio.create_task(worker())
+        await idle()
+        reached = list(seen), now()
+        await task
+        return reached
+
+    assert run(main()) == ([0, 1, 2], 0.0)
+
+
+def test_idle_waiters_wake_one_by_one() -> None:
+    async def main() -> list[str]:
+        seen: list[str] = []
+
+        async def first() -> None:
+            await idle()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            seen.append("first is done")
+
+        async def second() -> None:
+            await idle()
+            seen.append("second wakes")
+
+        await asyncio.gather(first(), second())
+        return seen
+
+    assert run(main()) == ["first is done", "second wakes"]
+
+
+def test_next_timer_ignores_cancelled_ones() -> None:
+    async def main() -> tuple[float | None, float | None]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        early = loop.call_later(5, int)
+        late = loop.call_later(7, int)
+        early.cancel()
+        found = loop.next_timer()
+        late.cancel()
+        return found, loop.next_timer()
+
+    assert run(main()) == (7.0, None)
+
+
+def test_time_stands_still_while_a_thread_works() -> None:
+    async def main() -> tuple[str, float, bool]:
+        release = threading.Event()
+        fired: list[float] = []
+        loop = asyncio.get_running_loop()
+        loop.call_later(1, lambda: fired.append(now()))
+        loop.call_soon(release.set)
+        answer = await loop.run_in_executor(None, lambda: release.wait(5) and "done")
+        return str(answer), now(), bool(fired)
+
+    assert run(main()) == ("done", 0.0, False)
+
+
+def test_a_deadlock_is_an_error_that_names_who_waits() -> None:
+    async def main() -> None:
+        stuck = asyncio.create_task(asyncio.Event().wait(), name="stuck one")
+        await stuck
+
+    with pytest.raises(Deadlock, match=r"Nothing is ready.*stuck one"):
+        run(main())
+
+
+def test_two_runs_do_the_same() -> None:
+    async def main() -> list[tuple[float, int]]:
+        seen: list[tuple[float, int]] = []
+
+        async def worker(number: int) -> None:
+            for step in range(3):
+                await asyncio.sleep((number * 7 + step) % 5)
+                seen.append((now(), number))
+
+        await asyncio.gather(*(worker(number) for number in range(10)))
+        return seen
+
+    assert run(main()) == run(main())
