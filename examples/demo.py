@@ -1,4 +1,6 @@
-"""What works today, in half a minute: an API server, a CRD, objects, a watch, a kill, and nothing lost."""
+"""What works today, in half a minute: an API server, a CRD, objects, a watch, a kill, and nothing
+lost.
+"""
 
 import asyncio
 import contextlib
@@ -16,9 +18,7 @@ from fleetqueue.kube.connect import connect
 from fleetqueue.kube.errors import Conflict, Invalid, KubeError
 from fleetqueue.kube.resources import Object, Resource
 
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
-)
+PATIENCE_SECONDS = 30.0
 RUNS = Resource("demo.fleetqueue.dev", "v1", "trainingruns", "TrainingRun")
 DEFINITION: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -104,14 +104,16 @@ class Server:
         self._process.wait()
 
 
-async def follow(client: Client, seen: list[str]) -> None:
+async def follow(client: Client, seen: "asyncio.Queue[str]") -> None:
     """Watch the runs, as any client would."""
     with contextlib.suppress(KubeError, asyncio.CancelledError):
         async for event in client.watch(RUNS, namespace="default"):
+            if event.type == "BOOKMARK":
+                continue
             name = event.object["metadata"]["name"]
             phase = (event.object.get("status") or {}).get("phase", "-")
-            seen.append(name)
             say(f"    watch: {event.type:<8} {name:<8} phase {phase}")
+            seen.put_nowait(name)
 
 
 async def write(client: Client) -> None:
@@ -169,15 +171,15 @@ async def demo(data: Path) -> None:
     say("2. a CRD and objects, through the Kubernetes API")
     await write(client)
     say("3. a watch from the beginning, and a change while it is open")
-    seen: list[str] = []
+    seen: asyncio.Queue[str] = asyncio.Queue()
     watching = asyncio.create_task(follow(client, seen))
-    while len(seen) < 3:
-        await asyncio.sleep(0.02)
-    await client.patch(
-        RUNS, "alpha", {"status": {"phase": "Done"}}, namespace="default", subresource="status"
-    )
-    while len(seen) < 4:
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for _ in range(3):
+            await seen.get()
+        await client.patch(
+            RUNS, "alpha", {"status": {"phase": "Done"}}, namespace="default", subresource="status"
+        )
+        await seen.get()
     before = await state(client)
     say("4. kill -9, and a new server on the same data")
     server.kill()

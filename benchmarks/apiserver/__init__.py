@@ -1,1 +1,3 @@
-"""Our API server against kube-apiserver and etcd: throughput, CPU per write, fan-out, start, memory."""
+"""Our API server against kube-apiserver and etcd: throughput, CPU per write, fan-out, start,
+memory.
+"""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.apiserver [--save] [--scale X]`: prints the table, and keeps it in docs/."""
+"""`python -m benchmarks.apiserver [--save] [--scale X]`: prints the table, keeps it in docs/."""
 
 import argparse
 import platform
@@ -74,7 +74,8 @@ def _machine() -> str:
             model = line.partition(":")[2].strip()
             break
     cores = len(Path("/proc/cpuinfo").read_text().split("processor\t:")) - 1
-    return f"{cores} cores ({model}), {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    system = f"{platform.system()} {platform.release()}"
+    return f"{cores} cores ({model}), {system}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -3,16 +3,18 @@
 from dataclasses import dataclass, field
 
 from benchmarks.apiserver.load_generator import Measured
-from benchmarks.apiserver.scenarios import LISTED, HELD, Row
+from benchmarks.apiserver.scenarios import HELD, Row
 
 MIB = 1024 * 1024
 HEAD = """# Benchmarks
 
-The embedded API server against kube-apiserver 1.34.4 and etcd 3.6, on the same machine in the same run, by
-`python -m benchmarks.apiserver --save`. Each has TLS and durable storage (every acknowledged write is synced to disk). One
-load generator in Go drives both with the same bytes over HTTP/1.1; it shares the two cores with the server it
-drives. CPU is that of all server processes, user and system, per request (per event for a watch). ConfigMaps are 1 KB,
-Workloads 1.5 KB with Kueue's CRD and its CEL rules. Absolute figures are of this machine; the ratios are what we look at.
+The embedded API server against kube-apiserver 1.34.4 and etcd 3.6, on the same machine in the
+same run, by `python -m benchmarks.apiserver --save`. Each has TLS and durable storage: every
+acknowledged write is synced to disk. One load generator in Go drives both with the same bytes
+over HTTP/1.1; it shares the cores with the server it drives. CPU is that of all server processes,
+user and system, per request (per event for a watch). ConfigMaps are 1 KB, Workloads 1.5 KB with
+Kueue's CRD and its CEL rules. Absolute figures are of this machine; the ratios are what we look
+at.
 """
 
 

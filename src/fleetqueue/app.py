@@ -49,6 +49,7 @@ class Running:
     instance: Instance
     url: str
     kubeconfig: Path
+    door: Door
 
 
 @contextlib.asynccontextmanager
@@ -71,7 +72,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
         kubeconfig = options.data / "kubeconfig"
         with _data_errors(options.data):
             _write_kubeconfig(kubeconfig, url, authority, _admin_pair(authority))
-        yield Running(instance, url, kubeconfig)
+        yield Running(instance, url, kubeconfig, door)
     finally:
         # Watches end first, so that the door has nobody left to wait for.
         instance.core.feed.close_all()
@@ -97,6 +98,7 @@ def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:
         signing_key=SigningKey.load_or_create(private / "service-accounts.key"),
         static_tokens=_tokens(options, token),
         authority=authority.certificate,
+        url=f"https://{_address(options.host)}:{options.port or 6443}",
     )
     return Instance(log, clock, source, settings), authority
 

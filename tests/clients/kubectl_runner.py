@@ -1,41 +1,23 @@
 """Plays scenarios with kubectl against one server, and makes what it prints comparable."""
 
-import json
 import os
-import re
 import shlex
 import signal
 import subprocess
+import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 import yaml
 
-from clients.conftest import make_namespace
+from clients.kubectl_normal import normal
 from clients.kubectl_scenarios import Scenario, Step
+from clients.namespaces import make_namespace
 from support.server import Server
-
-_REPLACED = [
-    (re.compile(pattern), word)
-    for pattern, word in (
-        (r"[EIW]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "<log> "),
-        (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "<jwt>"),
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
-        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "<time>"),
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \+0000(?: UTC)?", "<time>"),
-        (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000", "<time>"),
-        (r'(\\?"?resourceVersion\\?"?: ?\\?"?)\d+', r"\1<revision>"),
-        (r"/(?:LIVE|MERGED)-\d+/", "/<folder>/"),
-        (r"(?:/\S+)?/kubectl-edit-\d+\.yaml", "<edited file>"),
-        (r"\b10\.\d+\.\d+\.\d+\b", "<address>"),
-        (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-<suffix>"),
-        (r"(?<![\w.-])(?:\d+m)?\d+s\b|<invalid>", "<age>"),
-        (r"(?<=\S)  +", "  "),
-        (r" +\n", "\n"),
-    )
-]
 
 
 @dataclass(frozen=True)
@@ -67,6 +49,8 @@ class Kubectl:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("$NS", namespace))
+        if scenario.crds:
+            (folder / "crds.yaml").write_text("---\n".join(map(_definitions, scenario.crds)))
         return [self._play(step, folder, namespace) for step in scenario.steps]
 
     def _play(self, step: Step, folder: Path, namespace: str) -> Result:
@@ -81,8 +65,8 @@ class Kubectl:
         for reader in readers:
             reader.start()
         assert process.stdin is not None
-        process.stdin.write(step.stdin.replace("$NS", namespace))
-        process.stdin.close()
+        with suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(step.stdin.replace("$NS", namespace))
         if step.meanwhile:
             printed.wait(step.seconds)
             for line in step.meanwhile:
@@ -92,12 +76,14 @@ class Kubectl:
             reader.join()
         if step.save:
             (folder / step.save).write_text("".join(out))
+        names = {
+            self._server.url: "<server>",
+            self._server.url.removeprefix("https://"): "<server>",
+            str(folder): "<folder>",
+            namespace: "<namespace>",
+        }
         code = 0 if step.lines else process.returncode
-        return Result(
-            code,
-            self._normal("".join(out), step, folder, namespace),
-            self._normal("".join(err), step, folder, namespace),
-        )
+        return Result(code, *(normal("".join(lines), step, names) for lines in (out, err)))
 
     def _start(
         self, step: Step, line: str, folder: Path, namespace: str
@@ -145,22 +131,10 @@ class Kubectl:
             process.kill()
             process.wait()
 
-    def _normal(self, text: str, step: Step, folder: Path, namespace: str) -> str:
-        if step.facts:
-            return ""
-        text = text.replace(self._server.url, "<server>").replace(str(folder), "<folder>")
-        address = self._server.url.removeprefix("https://")
-        text = text.replace(address, "<server>").replace(namespace, "<namespace>")
-        for pattern, word in _REPLACED:
-            text = pattern.sub(word, text)
-        lines = [_sorted_json(line) for line in text.splitlines()]
-        if step.ignore:
-            lines = [line for line in lines if not re.search(step.ignore, line)]
-        return "\n".join(sorted(lines) if step.unordered else lines)
-
     def _write_kubeconfig(self, folder: Path, namespace: str) -> None:
         """The administrator's, with the namespace of the scenario; tokens work on top of it."""
-        authority = Path(self._server.authority)
+        authority = folder / "ca.crt"
+        authority.write_bytes(Path(self._server.authority).read_bytes())
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -185,11 +159,7 @@ class Kubectl:
         (folder / ".kubeconfig").write_text(yaml.safe_dump(config))
 
 
-def _sorted_json(line: str) -> str:
-    """An answer that kubectl passes on as it came; the order of its fields means nothing."""
-    if not line.startswith('{"'):
-        return line
-    try:
-        return json.dumps(json.loads(line), indent=1, sort_keys=True)
-    except ValueError:
-        return line
+@cache
+def _definitions(group: str) -> str:
+    command = [sys.executable, "-m", "fleetqueue", "crds", "--group", group]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

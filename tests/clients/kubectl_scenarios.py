@@ -43,6 +43,8 @@ class Scenario:
     name: str
     files: dict[str, str]
     steps: tuple[Step, ...]
+    crds: tuple[str, ...] = ()
+    """API groups whose definitions are in `crds.yaml`, as `fleetqueue crds` prints them."""
 
 
 def load_scenarios() -> list[Scenario]:
@@ -57,7 +59,8 @@ def load_scenarios() -> list[Scenario]:
 
 def _scenario(stem: str, entry: dict[str, Any]) -> Scenario:
     steps = tuple(_step(step) for step in entry["steps"])
-    return Scenario(f"{stem}: {entry['name']}", entry.get("files", {}), steps)
+    name, files, crds = f"{stem}: {entry['name']}", entry.get("files", {}), entry.get("crds", ())
+    return Scenario(name, files, steps, tuple(crds))
 
 
 def _step(entry: str | dict[str, Any]) -> Step:

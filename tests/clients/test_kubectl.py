@@ -12,6 +12,7 @@ from support.reference import binaries
 from support.server import Server
 
 SCENARIOS = load_scenarios()
+SHOWN_LINES_MAX = 60
 _numbers = itertools.count(1)
 Pair = tuple[Kubectl, Kubectl]
 
@@ -41,6 +42,5 @@ def test_kubectl_prints_the_same(scenario: Scenario, both: Pair) -> None:
 
 def _difference(theirs: Result, own: Result) -> str:
     before, after = (result.text().splitlines() for result in (theirs, own))
-    return "\n".join(
-        difflib.unified_diff(before, after, "kube-apiserver", "fleetqueue", lineterm="", n=2)
-    )
+    lines = difflib.unified_diff(before, after, "kube-apiserver", "fleetqueue", lineterm="", n=2)
+    return "\n".join(itertools.islice(lines, SHOWN_LINES_MAX))

@@ -7,18 +7,20 @@
         type: merge
       - GET /api/v1/namespaces/{ns}/configmaps/a
 
-A step may have `type` (content type), `accept`, `headers`, `raw` (a body sent as it stands), `user` (a
-name whose token is used), `ignore` (paths of the normalised answer that are not compared), `until` (a
-status to wait for: the step is repeated until it is answered), `gone` (waits until the body no longer
-has that text) and `watch` (how many events to read; `during` holds the steps played meanwhile).
-`apiVersion` and `kind` are filled in from the path where a POST or PUT body has none. The step
-`SEEN reviews` shows what webhooks were sent so far in the case.
+A step may have `type` (content type), `accept`, `headers`, `raw` (a body sent as it stands),
+`user` (a name whose token is used), `ignore` (paths of the normalised answer that are not
+compared), `until` (a status to wait for: the step is repeated until it is answered), `gone` and
+`has` (wait until the body no longer has that text, or has it) and `watch` (how many events to
+read; `during` holds the steps played meanwhile). `apiVersion` and `kind` are filled in from the
+path where a POST or PUT body has none. The step `SEEN reviews` shows what webhooks were sent so
+far in the case.
 
-Placeholders in paths, bodies and users: `{ns}`; `{rv}`, `{uid}`, `{continue}` and `{token}` of the last
-answer; `{uid:NAME}` and `{rv:NAME}` of the last object seen with that name; `{hook}` and `{bundle}` for the
-address and certificate of the suite's webhook server.
+Placeholders in paths, bodies and users: `{ns}`; `{rv}`, `{uid}`, `{continue}` and `{token}` of
+the last answer; `{uid:NAME}` and `{rv:NAME}` of the last object seen with that name; `{hook}` and
+`{bundle}` for the address and certificate of the suite's webhook server.
 
-A case with `widgets` first defines a kind of its own: see `definition`. Its objects are at `{widgets}`.
+A case with `widgets` first defines a kind of its own: see `definition`. Its objects are at
+`{widgets}`.
 """
 
 import json
@@ -48,7 +50,8 @@ _ACCEPTS = {
     "yaml": "application/yaml",
 }
 _OPTIONS = {
-    *("type", "accept", "headers", "raw", "user", "ignore", "until", "gone", "watch", "during"),
+    *("type", "accept", "headers", "raw", "user", "ignore", "until", "gone", "has", "watch"),
+    "during",
 }
 
 
@@ -65,6 +68,7 @@ class Step:
     ignore: tuple[str, ...] = ()
     until: int = 0
     gone: str = ""
+    has: str = ""
     watch: int = 0
     during: tuple["Step", ...] = ()
 
@@ -78,14 +82,18 @@ class Case:
 
 
 def load_cases() -> list[Case]:
-    found = []
-    for path in sorted(FOLDER.glob("*.yaml")):
-        for raw in documents.load(path.read_text()):
-            steps = [_step(step) for step in raw["steps"]]
-            if "widgets" in raw:
-                steps = [*_definition_steps(raw["widgets"] or {}), *steps]
-            found.append(Case(f"{path.stem}: {raw['case']}", tuple(steps)))
+    found = [case for path in sorted(FOLDER.glob("*.yaml")) for case in load_file(path)]
     assert len({case.name for case in found}) == len(found), "two cases have one name"
+    return found
+
+
+def load_file(path: Path) -> list[Case]:
+    found = []
+    for raw in documents.load(path.read_text()):
+        steps = [_step(step) for step in raw["steps"]]
+        if "widgets" in raw:
+            steps = [*_definition_steps(raw["widgets"] or {}), *steps]
+        found.append(Case(f"{path.stem}: {raw['case']}", tuple(steps)))
     return found
 
 
@@ -136,6 +144,7 @@ def _step(raw: Any) -> Step:
         tuple(raw.get("ignore") or ()),
         raw.get("until", 0),
         raw.get("gone", ""),
+        raw.get("has", ""),
         raw.get("watch", 0),
         tuple(_step(step) for step in raw.get("during") or ()),
     )

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+
+from conformance import recorded
 from conformance.play import Player
+from conformance.recorded import Answers
 from support.hooks import HookServer
 from support.ours import start_ours
 from support.reference import start_reference
@@ -16,6 +19,21 @@ TOKENS = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="keep kube-apiserver's answers for tests/recorded"
+    )
+
+
+@pytest.fixture(scope="session")
+def answers(request: pytest.FixtureRequest) -> Iterator[dict[str, Answers]]:
+    """What kube-apiserver answered, by case; kept at the end where that was asked for."""
+    found: dict[str, Answers] = {}
+    yield found
+    if request.config.getoption("--record"):
+        recorded.save(found)
+
+
 @pytest.fixture(scope="session")
 def hook() -> Iterator[HookServer]:
     with HookServer() as server:
@@ -23,9 +41,7 @@ def hook() -> Iterator[HookServer]:
 
 
 @pytest.fixture(scope="session")
-def reference(
-    tmp_path_factory: pytest.TempPathFactory, hook: HookServer
-) -> Iterator[Player]:
+def reference(tmp_path_factory: pytest.TempPathFactory, hook: HookServer) -> Iterator[Player]:
     server = start_reference(tmp_path_factory.mktemp("reference"), tokens=TOKENS)
     player = Player(server, USERS, hook)
     yield player

@@ -1,7 +1,7 @@
 """Answers made comparable: what differs between any two runs is replaced by what it means.
 
-A uid becomes `uid-1`, the same uid `uid-1` again; so do revisions, names that a server generated and
-tokens. Times become `<time>`. What is left must be equal on both servers.
+A uid becomes `uid-1`, the same uid `uid-1` again; so do revisions, names that a server generated
+and tokens. Times become `<time>`. What is left must be equal on both servers.
 """
 
 import difflib
@@ -16,9 +16,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _JWT = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 _SUFFIX = r"[bcdfghjklmnpqrstvwxz2456789]{5}"
 _AGES = re.compile(r"^(?:<invalid>|\d+(?:ms|s|m|h|d)(?:\d+s)?)$")
-_PATCHED = re.compile(r'Invalid value: "\{\\"(?:apiVersion|kind)\\".*[^\\]": ')
+_PATCHED = re.compile(r'Invalid value: "\{\\"(?:[a-zA-Z]+)\\".*[^\\]": ')
 _RECORD = re.compile(r"in record \(\d+\)")
 _VERSION = re.compile(r'(resourceVersion"?: ?")(\d+)')
+UNORDERED = ("causes", "managedFields")
+"""Causes of one error may come in the order of a Go map; field managers come in the order of their
+times, which differ where a case happens to pass from one second to the next."""
 HEADERS = ("Content-Type", "Warning", "Retry-After", "Location", "Content-Encoding")
 
 
@@ -28,7 +31,7 @@ class Normaliser:
     def __init__(self, namespace: str) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._namespace = namespace
-        self.prefixes: list[str] = []
+        self.prefixes: list[str] = ["kube-api-access-"]
         """generateName prefixes seen in requests; names that begin so are generated ones."""
 
     def answer(self, answer: Answer, ignore: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -57,11 +60,15 @@ class Normaliser:
         if isinstance(value, dict):
             if value.get("kind") == "Table":
                 value = _comparable_table(value)
-            return {key: self.value(below, key) for key, below in value.items()}
+            if isinstance(value.get("metadata"), dict) and (
+                "items" in value or "rows" in value or _is_bookmark(value)
+            ):
+                value = _without_revision(value)
+            # In one order on both servers, so that what is seen first is the same.
+            return {self.text(key): self.value(value[key], key) for key in sorted(value)}
         if isinstance(value, list):
             items = [self.value(item, name) for item in value]
-            # Causes of one error come in the order of a Go map where fields are unordered.
-            return sorted(items, key=str) if name == "causes" else items
+            return sorted(items, key=str) if name in UNORDERED else items
         if isinstance(value, str):
             if name == "resourceVersion":
                 return self._named("rv", value) if value not in ("", "0") else value
@@ -117,6 +124,19 @@ def _comparable_table(table: dict[str, Any]) -> dict[str, Any]:
         "columnDefinitions": columns
         and [{**column, "description": "<words>"} for column in columns],
     }
+
+
+def _without_revision(listed: dict[str, Any]) -> dict[str, Any]:
+    """The revision of a list or a bookmark also counts what others wrote meanwhile."""
+    metadata = dict(listed["metadata"])
+    if metadata.get("resourceVersion"):
+        metadata["resourceVersion"] = "0"
+    return {**listed, "metadata": metadata}
+
+
+def _is_bookmark(value: dict[str, Any]) -> bool:
+    annotations = value["metadata"].get("annotations")
+    return isinstance(annotations, dict) and "k8s.io/initial-events-end" in annotations
 
 
 def _without_age(row: dict[str, Any]) -> dict[str, Any]:

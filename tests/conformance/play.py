@@ -30,9 +30,11 @@ class Player:
         self._memory: dict[str, str] = {}
         self._made: list[str] = []
 
-    def play(self, case: Case, namespace: str) -> list[dict[str, Any]]:
+    def play(self, case: Case, namespace: str, is_lasting: bool = False) -> list[dict[str, Any]]:
+        """The answers. `is_lasting`: the namespace is neither waited for nor cleared away."""
         self.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        self._wait_for_furniture(namespace)
+        if not is_lasting:
+            self._wait_for_furniture(namespace)
         self._memory = {"ns": namespace}
         if self._hook is not None:
             self._hook.reviews.clear()
@@ -44,14 +46,17 @@ class Player:
             for path in reversed(self._made):
                 self.send("DELETE", path)
             self._made.clear()
-            self.send("DELETE", f"/api/v1/namespaces/{namespace}")
+            if not is_lasting:
+                self.send("DELETE", f"/api/v1/namespaces/{namespace}")
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
         self.server.stop()
 
-    def send(self, method: str, path: str, body: Any = None, user: str = "", **headers: str) -> Answer:
+    def send(
+        self, method: str, path: str, body: Any = None, user: str = "", **headers: str
+    ) -> Answer:
         return self._client(user).send(method, path, body, headers)
 
     def _client(self, user: str) -> PlainClient:
@@ -71,7 +76,7 @@ class Player:
     def _step(self, step: Step, normaliser: Normaliser) -> dict[str, Any]:
         if step.method == "SEEN":
             assert self._hook is not None
-            return {"reviews": normaliser.value(list(self._hook.reviews))}
+            return {"reviews": [normaliser.value(review) for review in self._hook.seen()]}
         path = self._filled(step.path)
         data = self._body(step, path, normaliser)
         if step.watch:
@@ -87,6 +92,7 @@ class Player:
             answer = client.send(step.method, path, data, step.headers)
             has_come = not step.until or answer.status == step.until
             has_gone = not step.gone or step.gone.encode() not in answer.body
+            has_come = has_come and step.has.encode() in answer.body
             if (has_come and has_gone) or time.monotonic() > ends_at:
                 return answer
             time.sleep(0.02)
@@ -181,10 +187,15 @@ class Player:
             if not line:
                 break
             event = json.loads(line)
-            self._memory["rv"] = event["object"].get("metadata", {}).get("resourceVersion", "")
+            self._memory["rv"] = _version_of(event)
             events.append(normaliser.value(event))
         connection.close()
         normal = {"status": response.status, "events": events}
         for ignored in step.ignore:
             remove(normal, ignored.split("."))
         return normal
+
+
+def _version_of(event: dict[str, Any]) -> str:
+    version: str = event.get("object", {}).get("metadata", {}).get("resourceVersion", "")
+    return version

@@ -3,18 +3,20 @@
 import itertools
 
 import pytest
+
 from conformance.cases import Case, load_cases
 from conformance.normal import difference
 from conformance.play import Player
+from conformance.recorded import Answers
 
 CASES = load_cases()
 _numbers = itertools.count(1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_case(case: Case, reference: Player, ours: Player) -> None:
+def test_case(case: Case, reference: Player, ours: Player, answers: dict[str, Answers]) -> None:
     namespace = f"case-{next(_numbers)}"
-    expected = reference.play(case, namespace)
+    expected = answers[case.name] = reference.play(case, namespace)
     found = ours.play(case, namespace)
     differing = [
         f"{step.method} {step.path}\n{difference(theirs, own)}"

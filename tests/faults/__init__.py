@@ -1,1 +1,1 @@
-"""What goes wrong around a server: processes killed, disks full, files cut short, hostile clients."""
+"""What goes wrong around a server: kills, full disks, files cut short, hostile clients."""

@@ -60,7 +60,7 @@ def outcome(evaluate: Any) -> Any:
         return f"error: {problem}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(conditions, values)
 def test_generated_code_agrees_with_the_interpreter(text: str, given_values: Any) -> None:
     program = cel.compile(text, VARIABLES)
@@ -69,7 +69,7 @@ def test_generated_code_agrees_with_the_interpreter(text: str, given_values: Any
     assert fast == slow
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.integers(-(2**63), INT_MAX), st.integers(-(2**63), INT_MAX), st.sampled_from(["+", "-", "*"])
 )
@@ -80,7 +80,7 @@ def test_arithmetic_is_exact_or_an_overflow(left: int, right: int, sign: str) ->
     assert outcome(lambda: program.evaluate({"x": left, "y": right})) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(-(2**63), INT_MAX), st.integers(-(2**63), INT_MAX).filter(bool))
 def test_division_and_remainder_belong_together(left: int, right: int) -> None:
     kinds = {"x": cel.Type("int"), "y": cel.Type("int")}
@@ -107,7 +107,7 @@ patterns = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(patterns, st.text("ab-", max_size=8))
 def test_the_automaton_finds_what_backtracking_finds(source: str, text: str) -> None:
     pattern = compile_pattern(source)

@@ -1,4 +1,5 @@
-"""A toy controller under random faults and restarts: it converges, and nothing acknowledged is lost.
+"""A toy controller under random faults and restarts: it converges, and nothing acknowledged is
+lost.
 
 For every ConfigMap with the label `copy` it keeps a Secret of the same name and data, owned by it.
 """

@@ -1,4 +1,4 @@
-"""A webhook server over HTTPS with an authority of its own; the path of a request chooses its answer."""
+"""A webhook server over HTTPS with its own authority; the path of a request chooses its answer."""
 
 import base64
 import json
@@ -23,8 +23,7 @@ class HookServer:
         self.reviews: list[Review] = []
         authority = trustme.CA()
         self.bundle = base64.b64encode(authority.cert_pem.bytes()).decode()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.reviews))
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", 0), _handler(self.reviews))
         self._server.socket = _context(authority).wrap_socket(self._server.socket, server_side=True)
         self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -33,10 +32,21 @@ class HookServer:
         self._thread.start()
         return self
 
+    def seen(self) -> list[Review]:
+        """What was asked, but for the requests by which a case finds out that it is asked."""
+        return [r for r in self.reviews if r["request"].get("name") != "probe"]
+
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """A client that gave up is part of the story."""
 
 
 def _context(authority: trustme.CA) -> ssl.SSLContext:

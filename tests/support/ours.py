@@ -9,11 +9,16 @@ from support.server import Server, wait_until
 
 
 def start_ours(
-    directory: Path, *, durability: str = "normal", tokens: str = "", port: int = 0
+    directory: Path,
+    *,
+    durability: str = "normal",
+    tokens: str = "",
+    port: int = 0,
+    verbose: bool = False,
 ) -> Server:
     directory.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
-    arguments = command(directory, port, durability)
+    arguments = command(directory, port, durability) + ["--verbose"] * verbose
     if tokens:
         (directory / "tokens.csv").write_text(tokens)
         arguments += ["--token-auth-file", str(directory / "tokens.csv")]

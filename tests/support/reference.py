@@ -20,6 +20,8 @@ CONTROLLERS = ",".join(
         "resourcequota-controller",
         "legacy-serviceaccount-token-cleaner-controller",
         "serviceaccount-token-controller",
+        "persistentvolume-protection-controller",
+        "persistentvolumeclaim-protection-controller",
     )
 )
 
@@ -149,7 +151,9 @@ def _kubeconfig(directory: Path, server: Server) -> Path:
     path.write_text(
         f"""apiVersion: v1
 kind: Config
-clusters: [{{name: c, cluster: {{server: "{server.url}", certificate-authority: "{server.authority}"}}}}]
+clusters:
+- name: c
+  cluster: {{server: "{server.url}", certificate-authority: "{server.authority}"}}
 users: [{{name: u, user: {{token: {server.token}}}}}]
 contexts: [{{name: c, context: {{cluster: c, user: u, namespace: default}}}}]
 current-context: c

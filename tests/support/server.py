@@ -92,10 +92,13 @@ class PlainClient:
                 connection.request(method, path, body=data, headers=sent)
                 response = connection.getresponse()
                 return Answer(response.status, response.getheaders(), response.read())
-            except (http.client.RemoteDisconnected, ConnectionError, BrokenPipeError):
+            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
                 self.close()
                 if attempt == attempts - 1:
                     raise
+            except OSError:
+                self.close()
+                raise
         raise AssertionError
 
     def __enter__(self) -> "PlainClient":

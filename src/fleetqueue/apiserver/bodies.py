@@ -1,4 +1,6 @@
-"""Request bodies: JSON, YAML or protobuf bytes to plain JSON objects, with kube-apiserver's refusals."""
+"""Request bodies: JSON, YAML or protobuf bytes to plain JSON objects, with kube-apiserver's
+refusals.
+"""
 
 from typing import Any
 
@@ -36,7 +38,7 @@ def read_object(call: Call) -> tuple[Object, list[str]]:
     if obj is None:
         obj = {}
     if not isinstance(obj, dict):
-        raise problems.bad_request(_unrecognized(call, data, _no_struct(json_type(obj))))
+        raise problems.bad_request(_unrecognized(call, data, no_struct(json_type(obj))))
     return obj, duplicates
 
 
@@ -79,7 +81,8 @@ def read_json(data: bytes, call: Call) -> Any:
             return codec.decode_leniently(data)
         raise problems.bad_request(_unrecognized(call, data, message)) from error
     except RecursionError as error:
-        raise problems.bad_request("the body of the request is nested too deeply") from error
+        message = go_json.too_deep(data)
+        raise problems.bad_request(_unrecognized(call, data, message)) from error
 
 
 def _unrecognized(call: Call, data: bytes, error: str) -> str:
@@ -98,7 +101,7 @@ def _shown(data: bytes) -> str:
     return f"{text} ..." if len(data) > SHOWN_BYTES_MAX else text
 
 
-def _no_struct(kind: str) -> str:
+def no_struct(kind: str) -> str:
     return (
         f"json: cannot unmarshal {kind} into Go value of type struct "
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; '
@@ -107,13 +110,15 @@ def _no_struct(kind: str) -> str:
 
 
 def check_identity(call: Call, obj: Object) -> None:
-    """The body must be of the kind and version, in the namespace and of the name that the path says."""
+    """The body must be of the kind and version, in the namespace and of the name that the path
+    says.
+    """
     expected = call.api_version
     _check_type(call, obj)
     version, kind = obj.get("apiVersion") or "", obj.get("kind") or ""
-    if call.resource.is_custom and not kind:
-        raise problems.bad_request(f"Object 'Kind' is missing in '{codec.encode(obj).decode()}'")
-    if version not in ("", expected) or kind not in ("", call.version.kind):
+    if call.resource.is_custom:
+        _check_custom_type(call, obj, version, kind)
+    elif version not in ("", expected) or kind not in ("", call.version.kind):
         raise problems.bad_request(wrong_type(call, version or expected, kind or call.version.kind))
     body = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
     obj.clear()
@@ -122,13 +127,34 @@ def check_identity(call: Call, obj: Object) -> None:
     else:
         obj["kind"], obj["apiVersion"] = call.version.kind, expected
     if not isinstance(body.get("metadata", {}), dict | None):
-        raise problems.bad_request(
-            f"{call.version.kind} in version {call.version.name!r} cannot be handled as a "
-            f"{call.version.kind}: json: cannot unmarshal {json_type(body['metadata'])} into Go "
-            f"struct field {call.version.kind}.metadata of type v1.ObjectMeta".replace("'", '"')
-        )
+        raise problems.bad_request(_odd_metadata(call, body["metadata"]))
     obj.update(body)
     obj["metadata"] = body.get("metadata") or {}
+
+
+def _odd_metadata(call: Call, metadata: Any) -> str:
+    kind = call.version.kind
+    where = "value" if call.resource.is_custom else f"struct field {kind}.metadata"
+    return (
+        f"{kind} in version {_quote(call.version.name)} cannot be handled as a {kind}: json: "
+        f"cannot unmarshal {json_type(metadata)} into Go {where} of type v1.ObjectMeta"
+    )
+
+
+def _check_custom_type(call: Call, obj: Object, version: str, kind: str) -> None:
+    if not kind:
+        data = call.request.body or codec.encode(obj)
+        raise problems.bad_request(
+            f"the object provided is unrecognized (must be of type {call.version.kind}): "
+            f"Object 'Kind' is missing in '{data.decode(errors='replace')}' ({_shown(data)})"
+        )
+    if version != call.api_version:
+        raise problems.bad_request(_wrong_version(call, version))
+    if kind != call.version.kind:
+        metadata = obj.get("metadata")
+        name = metadata.get("name") or "" if isinstance(metadata, dict) else ""
+        error = fields.wrong("kind", kind, f"must be {call.version.kind}")
+        raise problems.invalid(call.resource.group, kind, name, [error])
 
 
 def _check_type(call: Call, obj: Object) -> None:
@@ -222,9 +248,15 @@ def _wrong_version(call: Call, api_version: str) -> str:
 def _unknown_kind(call: Call, api_version: str, kind: str) -> str:
     short = api_version.rpartition("/")[2]
     return (
-        f"{kind} in version {_quote(short)} cannot be handled as a {call.version.kind}: no kind "
-        f"{_quote(kind)} is registered for version {_quote(api_version)} in scheme "
-        f'"pkg/runtime/scheme.go:110"'
+        f"{kind} in version {_quote(short)} cannot be handled as a {call.version.kind}: "
+        + not_registered(api_version, kind)
+    )
+
+
+def not_registered(api_version: str, kind: str) -> str:
+    return (
+        f"no kind {_quote(kind)} is registered for version {_quote(api_version)} in scheme "
+        '"pkg/runtime/scheme.go:110"'
     )
 
 

@@ -1,4 +1,6 @@
-"""What a fresh cluster has before anybody asks: namespaces, roles, priority classes, its own Service."""
+"""What a fresh cluster has before anybody asks: namespaces, roles, priority classes, its own
+Service.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,7 +30,7 @@ RULE_FIELDS = ("rules", "aggregationRule", "subjects", "roleRef")
 SERVICE_ADDRESS = "10.0.0.1"
 
 
-async def ensure(core: Core, internal: Internal) -> None:
+async def ensure(core: Core, internal: Internal, port: int = 6443) -> None:
     """Create what is missing; what is there stays as it is, but for roles that must not shrink.
 
     What does not depend on each other is written together, and so shares one commit.
@@ -43,8 +45,7 @@ async def ensure(core: Core, internal: Internal) -> None:
     later = [
         internal.create(_priority_class(name, *PRIORITY_CLASSES[name]), MANAGER) for name in classes
     ]
-    if core.store.get("services", "default/kubernetes") is None:
-        later.append(internal.create(_service(), MANAGER))
+    later.append(_ensure_service(core, internal, port))
     await asyncio.gather(*later)
     await _ensure_roles(core, internal)
 
@@ -119,7 +120,24 @@ def _priority_class(name: str, value: int, description: str) -> Object:
     }
 
 
-def _service() -> Object:
+async def _ensure_service(core: Core, internal: Internal, port: int) -> Object | None:
+    """The Service that pods find this server by; a server that moved says so."""
+    wanted = _service(port)
+    live = core.get("services", "default/kubernetes")
+    if live is None:
+        return await internal.create(wanted, MANAGER)
+    if live["spec"].get("ports") == wanted["spec"]["ports"]:
+        return None
+    resource = core.registry.by_table("services")
+    assert resource is not None
+
+    def move(obj: Object) -> None:
+        obj["spec"]["ports"] = wanted["spec"]["ports"]
+
+    return await internal.edit(resource, "default", "kubernetes", move, manager=MANAGER)
+
+
+def _service(port: int) -> Object:
     return {
         "kind": "Service",
         "apiVersion": "v1",
@@ -129,7 +147,7 @@ def _service() -> Object:
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}],
             "clusterIP": SERVICE_ADDRESS,
             "clusterIPs": [SERVICE_ADDRESS],
             "ipFamilies": ["IPv4"],

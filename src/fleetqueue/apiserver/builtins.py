@@ -1,4 +1,6 @@
-"""The built-in kinds as registry entries: recorded schemas and resources joined with their strategies."""
+"""The built-in kinds as registry entries: recorded schemas and resources joined with their
+strategies.
+"""
 
 from fleetqueue.api import kubernetes
 from fleetqueue.apiserver.builtin import strategies

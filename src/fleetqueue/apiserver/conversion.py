@@ -1,18 +1,15 @@
-"""How custom resources get from one version to another: by apiVersion alone, our own code, or a webhook."""
+"""How custom resources get from one version to another: by apiVersion alone, our own code, or a
+webhook.
+"""
 
-from collections.abc import Callable
 from typing import Any
 
-from fleetqueue.api.kueue import conversion as kueue
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.custom import Converters
 
 Object = dict[str, Any]
 
-OWN: dict[tuple[str, str], Callable[[Object, str], Object]] = {
-    ("kueue.x-k8s.io", kind): kueue.convert for kind in kueue.KINDS
-}
-"""(group, kind) -> a converter of ours, for CRDs whose webhook this process would serve itself."""
+KUEUE = "kueue.x-k8s.io"
 
 
 def converters(core: Core) -> Converters:
@@ -20,12 +17,23 @@ def converters(core: Core) -> Converters:
 
     def choose(crd: Object) -> dict[str, Any]:
         spec = crd["spec"]
-        own = OWN.get((spec["group"], spec["names"]["kind"]))
-        if own is not None:
-            return {"convert": own}
-        conversion = spec.get("conversion") or {}
-        if conversion.get("strategy") == "Webhook":
-            return {"convert_later": conversion_webhook(core, crd)}
-        return {}
+        if (spec.get("conversion") or {}).get("strategy") != "Webhook":
+            return {}
+        if spec["group"] == KUEUE and _is_converted_here(spec["names"]["kind"]):
+            return {"convert": kueue_convert}
+        return {"convert_later": conversion_webhook(core, crd)}
 
     return choose
+
+
+def _is_converted_here(kind: str) -> bool:
+    """Kinds whose conversion webhook is ours, so that nobody has to be called."""
+    from fleetqueue.api.kueue.conversion import KINDS
+
+    return kind in KINDS
+
+
+def kueue_convert(obj: Object, api_version: str) -> Object:
+    from fleetqueue.api.kueue.conversion import convert
+
+    return convert(obj, api_version)

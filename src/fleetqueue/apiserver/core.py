@@ -1,8 +1,8 @@
-"""The parts that every handler of one server shares, and the few things they all do with objects."""
+"""The parts that every handler of one server shares, and what they all do with objects."""
 
 import random
-import uuid
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.api import times
@@ -37,12 +37,20 @@ class Core:
     runtime: "PodRuntime | None" = None
     tokens: "TokenIssuer | None" = None
     conversion_remote: "Remote | None" = None
+    _second: tuple[datetime, str] = (datetime.min.replace(tzinfo=UTC), "")
 
     def now(self) -> str:
-        return times.format_time(self.clock.now())
+        """The time as objects carry it; formatted once a second."""
+        moment = self.clock.now().replace(microsecond=0)
+        if moment != self._second[0]:
+            self._second = (moment, times.format_time(moment))
+        return self._second[1]
 
     def new_uid(self) -> str:
-        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        """A random UUID, version 4."""
+        bits = self.random.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
+        text = f"{bits | (4 << 76) | (2 << 62):032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def generate_name(self, prefix: str) -> str:
         suffix = "".join(self.random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))
@@ -74,7 +82,12 @@ class Core:
         if obj.get("apiVersion") == api_version:
             return obj
         if resource.convert is None:
-            return {**obj, "apiVersion": api_version}
+            converted = {**obj, "apiVersion": api_version}
+            version = resource.versions.get(api_version.rpartition("/")[2])
+            if version is None or not resource.is_custom:
+                return converted
+            # A version shows only the fields it knows.
+            return version.shape.clean(private(converted))[0]
         return resource.convert(obj, api_version)
 
     def get(self, table: str, key: str) -> Object | None:

@@ -1,12 +1,17 @@
-"""Custom resources: follows the CustomResourceDefinitions and keeps the registry in step with them."""
+"""Custom resources: follows the CustomResourceDefinitions and keeps the registry in step with
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fleetqueue.apiserver.core import Core, private
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.definition_status import Verdict, described, judge_names
+from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.registry import Column, Resource, Scale, Subresource, Version
 from fleetqueue.apiserver.shapes import CustomShape
 from fleetqueue.apiserver.storage import Change
+from fleetqueue.apiserver.strategy import STATUS
 
 Object = dict[str, Any]
 Converters = Callable[[Object], dict[str, Any]]
@@ -40,25 +45,33 @@ class CustomKinds:
                 continue
             if change.after is None:
                 self._forget(change.stored.key)
+                self._judge_again(self._core.store.decoded(change.stored)["spec"]["group"])
             else:
                 self._follow(self._core.store.decoded(change.after))
 
     def _follow(self, crd: Object) -> None:
         name = crd["metadata"]["name"]
-        clash = self._clash(crd)
-        if not clash:
+        verdict = judge_names(crd, self._core.registry)
+        if not verdict.is_clash:
             self._register(name, crd)
-        self._tell(crd, clash)
+        self._tell(crd, verdict)
+
+    def _judge_again(self, group: str) -> None:
+        """Names of the group became free: others may have waited for them."""
+        for key, stored in list(self._core.store.table(TABLE).live.items()):
+            if key.endswith(f".{group}") and key not in self._accepted:
+                self._follow(self._core.store.decoded(stored))
 
     def _register(self, name: str, crd: Object) -> None:
         known = self._accepted.get(name)
         resource = build_resource(crd, self._converters)
         if known is not None and known.definition == resource.definition:
+            known.is_going = resource.is_going
             return
         if known is not None:
             self._core.registry.remove(known.group, known.plural)
-            if known.versions.keys() != resource.versions.keys():
-                self._core.feed.close_all(known.table)
+            # Open views convert and print as the old definition says; clients resume with the new.
+            self._core.feed.close_all(known.table)
         self._accepted[name] = resource
         self._core.registry.add(resource)
 
@@ -68,86 +81,32 @@ class CustomKinds:
             self._core.registry.remove(known.group, known.plural)
             self._core.feed.close_all(known.table)
 
-    def _clash(self, crd: Object) -> str:
-        """Why the names cannot be served: somebody else in the group has one of them."""
-        spec = crd["spec"]
-        names = spec["names"]
-        for other in self._core.registry:
-            if other.group != spec["group"] or other.uid == crd["metadata"]["uid"]:
-                continue
-            taken = {other.plural, other.singular, *other.short_names}
-            for wanted in (
-                names["plural"],
-                names.get("singular"),
-                *(names.get("shortNames") or ()),
-            ):
-                if wanted in taken:
-                    return f'"{wanted}" is already in use'
-            if names["kind"] in (other.kind, other.list_kind):
-                return f'"{names["kind"]}" is already in use'
-        return ""
-
     # Status
 
-    def _tell(self, crd: Object, clash: str) -> None:
-        if "deletionTimestamp" in crd["metadata"]:
+    def _tell(self, crd: Object, verdict: Verdict) -> None:
+        name = crd["metadata"]["name"]
+        wanted = described(crd, verdict, self._core.now())
+        if wanted.get("status") == crd.get("status"):
             return
-        wanted = described(crd, clash, self._core.now())
-        if wanted.get("status") != crd.get("status"):
-            latest = self._core.store.latest(TABLE, crd["metadata"]["name"])
-            if latest is not None and str(latest.revision) == crd["metadata"]["resourceVersion"]:
-                self._core.store.put(TABLE, crd["metadata"]["name"], wanted)
+        latest = self._core.store.latest(TABLE, name)
+        if latest is not None and str(latest.revision) == crd["metadata"]["resourceVersion"]:
+            self._note_manager(crd, wanted)
+            # A failed log is told to clients; this is judged again with the next change of the CRD.
+            self._core.store.propose(TABLE, name, wanted)
 
-
-def described(crd: Object, clash: str, now: str) -> Object:
-    """The CRD with the status that its names and versions deserve."""
-    wanted = private(crd)
-    status = wanted["status"] = wanted.get("status") or {}
-    if not clash:
-        status["acceptedNames"] = private(crd["spec"]["names"])
-    accepted = (
-        ("False", "NameConflict", clash) if clash else ("True", "NoConflicts", "no conflicts found")
-    )
-    _set_condition(status, "NamesAccepted", *accepted, now)
-    if not clash:
-        _set_condition(
-            status, "Established", "True", "InitialNamesAccepted",
-            "the initial names have been accepted", now,
-        )  # fmt: skip
-    elif not _has_condition(status, "Established"):
-        _set_condition(
-            status, "Established", "False", "NotAccepted", "not all names are accepted", now
+    def _note_manager(self, crd: Object, wanted: Object) -> None:
+        resource = self._core.registry.by_table(TABLE)
+        assert resource is not None
+        wanted["metadata"]["managedFields"] = managed.track_update(
+            crd,
+            wanted,
+            resource.storage.shape.node,
+            manager="kube-apiserver",
+            api_version=crd["apiVersion"],
+            subresource="status",
+            now=self._core.now(),
+            reset=STATUS.reset,
         )
-    storage = next(v["name"] for v in crd["spec"]["versions"] if v.get("storage"))
-    stored = status.get("storedVersions") or []
-    status["storedVersions"] = stored if storage in stored else [*stored, storage]
-    return wanted
-
-
-def _has_condition(status: Object, kind: str) -> bool:
-    return any(c["type"] == kind for c in status.get("conditions") or [])
-
-
-def _set_condition(
-    status: Object, kind: str, value: str, reason: str, message: str, now: str
-) -> None:
-    conditions = status.get("conditions") or []
-    status["conditions"] = conditions
-    for condition in conditions:
-        if condition["type"] == kind:
-            if condition["status"] != value:
-                condition["lastTransitionTime"] = now
-            condition.update(status=value, reason=reason, message=message)
-            return
-    conditions.append(
-        {
-            "type": kind,
-            "status": value,
-            "lastTransitionTime": now,
-            "reason": reason,
-            "message": message,
-        }
-    )
 
 
 # Building resources
@@ -171,6 +130,7 @@ def build_resource(crd: Object, converters: Converters) -> Resource:
         is_custom=True,
         uid=crd["metadata"]["uid"],
         definition=spec,
+        is_going="deletionTimestamp" in crd["metadata"],
         **converters(crd),
     )
 

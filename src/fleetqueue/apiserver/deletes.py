@@ -1,6 +1,7 @@
 """Delete and delete-collection: preconditions, grace, finalizers, and the three ways to cascade."""
 
 from datetime import timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 from fleetqueue.api import field_errors as fields
@@ -10,7 +11,9 @@ from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.core import Core, ordered, private
 from fleetqueue.apiserver.finalization import may_leave
 from fleetqueue.apiserver.hooks import Operation
-from fleetqueue.base import codec
+from fleetqueue.apiserver.schema import decoding
+from fleetqueue.apiserver.schema.node import Node
+from fleetqueue.base import codec, go_json
 
 Object = dict[str, Any]
 
@@ -48,7 +51,10 @@ class Deleter:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def delete(self, call: Call, options: Options | None = None) -> Deleted:
+    async def delete(
+        self, call: Call, options: Options | None = None, *, is_one_of_many: bool = False
+    ) -> Deleted:
+        """`is_one_of_many`: hooks are not told the name, for the request named none."""
         core, resource = self._core, call.resource
         options = read_options(call) if options is None else options
         while True:
@@ -57,7 +63,8 @@ class Deleter:
                 raise call.not_found()
             old = await core.in_version(resource, live, call.api_version)
             self._check_preconditions(call, options, old)
-            operation = Operation("DELETE", call, call.route.name, None, old, options.raw)
+            name = "" if is_one_of_many else call.route.name
+            operation = Operation("DELETE", call, name, None, old, options.raw)
             await core.hooks.mutate(operation)
             await core.hooks.validate(operation)
             if core.store.latest(resource.table, call.key) is live:
@@ -69,11 +76,21 @@ class Deleter:
         before = private(obj)
         self._mark(call, options, obj)
         is_gone = may_leave(obj) and resource.strategy.may_leave(obj)
-        if call.is_dry_run or options.raw.get("dryRun"):
-            return Deleted(obj, is_gone, options)
+        if options.raw.get("dryRun"):
+            is_instant = is_gone and resource.strategy.graceful_seconds is None
+            return Deleted(before if is_instant else obj, is_gone, options)
         if is_gone:
-            obj = before if "deletionTimestamp" not in before["metadata"] else obj
-            await core.store.delete(resource.table, call.key, ordered(private(obj), resource))
+            if resource.strategy.graceful_seconds is None:
+                obj = before if "deletionTimestamp" not in before["metadata"] else obj
+            elif obj != before:
+                # Watchers see a pod end before it is gone, however short its grace is.
+                # Both are proposed at once, so that nobody writes between them or sees one alone.
+                ending = ordered(private(obj), resource)
+                core.store.propose(resource.table, call.key, ending)
+            is_instant = resource.strategy.graceful_seconds is None
+            last = ordered(private(before if is_instant else obj), resource)
+            gone = await core.store.delete(resource.table, call.key, last)
+            obj["metadata"]["resourceVersion"] = str(gone.revision)
         elif obj != before:
             await core.store.put(resource.table, call.key, ordered(obj, resource))
         return Deleted(obj, is_gone, options)
@@ -93,7 +110,7 @@ class Deleter:
             grace = strategy.graceful_seconds(obj, options.grace_seconds)
         already = metadata.get("deletionGracePeriodSeconds")
         if "deletionTimestamp" in metadata:
-            if already is not None and grace >= already:
+            if already is None or grace >= already:
                 return
             begun = times.parse_time(metadata["deletionTimestamp"])
             begun -= timedelta(seconds=already or 0)
@@ -146,7 +163,7 @@ def read_options(call: Call) -> Options:
     elif call.request.body.strip():
         kind = bodies.media_type(call)
         if kind in ("", "application/json"):
-            raw = bodies.read_json(call.request.body, call)
+            raw = _decoded(call.request.body)
         else:
             raw = bodies.read_other(call.request.body, kind)
     if raw is None:
@@ -157,12 +174,30 @@ def read_options(call: Call) -> Options:
 def options_from(raw: Any) -> Options:
     """Read and check a DeleteOptions object."""
     if not isinstance(raw, dict):
-        raise problems.bad_request("the body of a delete must be a DeleteOptions object")
-    raw = codec.copy(raw)
+        raise _unreadable(bodies.no_struct(bodies.json_type(raw)))
+    version, kind = raw.get("apiVersion") or "", raw.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        raise problems.ApiError(500, "", bodies.not_registered(str(version), str(kind)))
+    raw, _, error = decoding.decode(codec.copy(raw), _node())
+    if error:
+        raise problems.ApiError(500, "", error)
+    return _checked(raw)
+
+
+@cache
+def _node() -> Node:
+    return decoding.node_of("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+
+
+def _decoded(data: bytes) -> Any:
     try:
-        return _checked(raw)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise problems.bad_request(f"the DeleteOptions cannot be read: {error}") from error
+        return codec.decode(data)
+    except codec.DecodeError as error:
+        raise _unreadable(go_json.syntax_error(data) or str(error)) from error
+
+
+def _unreadable(why: str) -> problems.ApiError:
+    return problems.ApiError(500, "", f"couldn't get version/kind; json parse error: {why}")
 
 
 def _from_query(call: Call) -> Object:
@@ -179,6 +214,8 @@ def _from_query(call: Call) -> Object:
         raw["propagationPolicy"] = call.request.first("propagationPolicy")
     if call.request.first("orphanDependents"):
         raw["orphanDependents"] = call.request.flag("orphanDependents")
+    if call.request.query.get("dryRun"):
+        raw["dryRun"] = call.request.query["dryRun"]
     return raw
 
 
@@ -196,9 +233,8 @@ def _checked(raw: Object) -> Options:
         )
     if policy and policy not in POLICIES:
         errors.append(fields.unsupported("propagationPolicy", policy, [*POLICIES, "nil"]))
-    for value in raw.get("dryRun") or []:
-        if value != "All":
-            errors.append(fields.unsupported("dryRun", raw["dryRun"], ["All"]))
+    if any(value != "All" for value in raw.get("dryRun") or []):
+        errors.append(fields.unsupported("dryRun", raw["dryRun"], ["All"]))
     if errors:
         raise problems.invalid("meta.k8s.io", "DeleteOptions", "", errors)
     conditions = raw.get("preconditions") or {}

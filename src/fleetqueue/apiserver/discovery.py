@@ -35,8 +35,9 @@ OTHER_PATHS = (
 class Discovery:
     """Answers discovery requests; what it derives from the registry is kept until that changes."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, address: str = "") -> None:
         self._core = core
+        self._address = address
         self._generation = -1
         self._groups: dict[str, dict[str, list[Resource]]] = {}
         self._answers: dict[tuple[str, str], bytes] = {}
@@ -85,7 +86,7 @@ class Discovery:
             case ["api"] if form == AGGREGATED_TYPE:
                 return self._aggregated([""])
             case ["api"]:
-                return _api_versions()
+                return _api_versions(self._address)
             case ["apis"] if form == AGGREGATED_TYPE:
                 return self._aggregated(self._named_groups())
             case ["apis"]:
@@ -203,11 +204,11 @@ def priority(version: str) -> tuple[int, int, int, str]:
     return (rank, -int(found[1]), -int(found[3] or 0), version)
 
 
-def _api_versions() -> Object:
+def _api_versions(address: str) -> Object:
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qs
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_request import BaseRequest
 
 from fleetqueue.apiserver import problems
@@ -24,6 +25,8 @@ KEEPALIVE_SECONDS = 90.0
 """How long a connection may take to ask: for its first request, and between two."""
 BODY_SECONDS = 60.0
 STALLED_SECONDS = 60.0
+LINGERING_SECONDS = 2.0
+"""How long a body that was refused may go on arriving, so that its client reads the answer."""
 GZIP_BYTES_MIN = 128 * 1024
 WRITE_BYTES_MAX = 256 * 1024
 """So much of a stream is copied for a client at once; the rest waits in frames that all share."""
@@ -38,12 +41,14 @@ class Door:
         self._server = web.Server(
             self._serve,
             access_log=None,
+            logger=_http_logger(),
             keepalive_timeout=KEEPALIVE_SECONDS,
             max_field_size=65536,
             max_line_size=65536,
             # Kubernetes takes no compressed bodies, and small ones can unfold into gigabytes.
             auto_decompress=False,
             handler_cancellation=True,
+            lingering_time=LINGERING_SECONDS,
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=2.0)
         self.port = 0
@@ -55,6 +60,10 @@ class Door:
         )
         await site.start()
         self.port = self._runner.addresses[0][1]
+
+    @property
+    def connections(self) -> int:
+        return len(self._server.connections)
 
     async def close(self) -> None:
         await self._runner.cleanup()
@@ -89,6 +98,18 @@ class Door:
             peer_certificate=_peer_certificate(incoming),
             channel=incoming,
         )
+
+
+def _http_logger() -> logging.Logger:
+    """For what aiohttp reports; a stranger who speaks no HTTP got a 400 and is no error of ours."""
+    http_logger = logging.getLogger(f"{__name__}.http")
+    http_logger.addFilter(_is_ours)
+    return http_logger
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
 
 
 async def _read_body(incoming: BaseRequest) -> bytes:
@@ -132,12 +153,11 @@ def _peer_certificate(incoming: BaseRequest) -> bytes | None:
 
 
 def _headers(response: Response) -> dict[str, str]:
-    headers = {
+    return {
         "Content-Type": response.content_type,
         "Cache-Control": "no-cache, private",
         **response.headers,
     }
-    return headers
 
 
 async def _whole(incoming: BaseRequest, response: Response) -> web.Response:
@@ -183,8 +203,8 @@ async def _stream_frames(
     for text in response.warnings:
         answer.headers.add("Warning", warning_header(text))
     answer.enable_chunked_encoding()
-    await answer.prepare(incoming)
     try:
+        await answer.prepare(incoming)
         async for batch in frames:
             for piece in _pieces(batch):
                 async with asyncio.timeout(STALLED_SECONDS):

@@ -1,15 +1,19 @@
-"""Committed changes to watchers: from a revision, through selectors, in order, without holding others up.
+"""Committed changes to watchers: from a revision, through selectors, in order, holding nobody up.
 
 A watcher that cannot keep up is closed; its client resumes from the last revision it saw.
 """
 
 import asyncio
+import logging
+import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from fleetqueue.apiserver.request import Frame
 from fleetqueue.apiserver.storage import Change, Store, Stored
+
+logger = logging.getLogger(__name__)
 
 QUEUE_MAX = 10_000
 QUEUE_BYTES_MAX = 32 * 1024 * 1024
@@ -34,7 +38,7 @@ class View:
         self.decode = decode
 
     def frame(self, change: Change, *, share: bool = True) -> Frame | None:
-        """The event this change means to the watcher: entering a selection is ADDED, leaving it DELETED."""
+        """The event that a change means: entering a selection is ADDED, leaving it DELETED."""
         if self.prefix and not change.stored.key.startswith(self.prefix):
             return None
         kind = self._type_of(change)
@@ -84,16 +88,23 @@ class Watcher:
     def __init__(self, resource: str, view: View) -> None:
         self.resource = resource
         self.view = view
-        self.last_revision = 0
+        self.since = 0
+        """What its client has seen already; it may know of revisions that are still to come."""
+        self.backlog: list[Frame] = []
+        """What happened before it was opened; history is bounded, so it needs no bound here."""
         self._frames: deque[Frame] = deque()
         self._bytes = 0
         self._wake = asyncio.Event()
         self.is_closed = False
 
     def push(self, frame: Frame) -> None:
+        if self.is_closed:
+            return
         self._frames.append(frame)
         self._bytes += len(frame.line)
         if len(self._frames) > QUEUE_MAX or self._bytes > QUEUE_BYTES_MAX:
+            # Nobody will fetch these: the client resumes from what it has seen.
+            self._frames.clear()
             self.close()
         self._wake.set()
 
@@ -101,14 +112,15 @@ class Watcher:
         self.is_closed = True
         self._wake.set()
 
-    async def take(self, timeout: float | None) -> list[Frame]:
+    async def take(self, seconds_max: float) -> list[Frame]:
         """All frames that wait; an empty list when the time is over or the watcher is closed."""
         if not self._frames and not self.is_closed:
+            # A bare timer costs a fraction of what a timeout block does, and this runs per event.
+            timer = asyncio.get_running_loop().call_later(seconds_max, self._wake.set)
             try:
-                async with asyncio.timeout(timeout):
-                    await self._wake.wait()
-            except TimeoutError:
-                return []
+                await self._wake.wait()
+            finally:
+                timer.cancel()
         self._wake.clear()
         frames = list(self._frames)
         self._frames.clear()
@@ -117,11 +129,15 @@ class Watcher:
 
 
 class Feed:
-    """Hands each committed change to the watchers of its resource."""
+    """Hands each committed change to the watchers of its resource.
+
+    A watcher belongs to the stream that drains it: where that is dropped, even before it began, the
+    watcher is gone from here too.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._watchers: dict[str, set[Watcher]] = {}
+        self._watchers: dict[str, dict[int, weakref.ref[Watcher]]] = {}
         store.listen(self._publish)
 
     def open(self, resource: str, view: View, since: int) -> Watcher:
@@ -130,22 +146,28 @@ class Feed:
         for change in self._store.changes_since(resource, since):
             frame = view.frame(change, share=False)
             if frame is not None:
-                watcher.push(frame)
-        watcher.last_revision = self._store.revision
-        self._watchers.setdefault(resource, set()).add(watcher)
+                watcher.backlog.append(frame)
+        watcher.since = since
+        self._add(watcher)
         return watcher
 
+    def _add(self, watcher: Watcher) -> None:
+        watchers, number = self._watchers.setdefault(watcher.resource, {}), id(watcher)
+        watchers[number] = weakref.ref(watcher, lambda _: watchers.pop(number, None))
+
     def forget(self, watcher: Watcher) -> None:
-        watchers = self._watchers.get(watcher.resource)
-        if watchers is not None:
-            watchers.discard(watcher)
+        self._watchers.get(watcher.resource, {}).pop(id(watcher), None)
 
     def close_all(self, resource: str | None = None) -> None:
         """End every watch (of a resource): the server stops, or a CRD changed or went away."""
-        for name, watchers in list(self._watchers.items()):
+        for name in list(self._watchers):
             if resource in (None, name):
-                for watcher in list(watchers):
+                for watcher in self._of(name):
                     watcher.close()
+
+    def _of(self, resource: str) -> list[Watcher]:
+        references = list(self._watchers.get(resource, {}).values())
+        return [watcher for reference in references if (watcher := reference()) is not None]
 
     @property
     def count(self) -> int:
@@ -157,8 +179,15 @@ class Feed:
 
     def _publish(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            for watcher in self._watchers.get(change.resource, ()):
-                frame = watcher.view.frame(change)
+            for watcher in self._of(change.resource):
+                if watcher.is_closed or change.revision <= watcher.since:
+                    continue
+                try:
+                    frame = watcher.view.frame(change)
+                except Exception:  # who cannot be shown this must not keep it from others
+                    logger.exception("a watch failed", extra={"resource": change.resource})
+                    watcher.close()
+                    continue
                 if frame is not None:
                     watcher.push(frame)
             change.lines.clear()
@@ -173,11 +202,12 @@ async def stream(
     bookmark: Callable[[int], Frame] | None,
     bookmark_seconds: float = 60.0,
 ) -> AsyncGenerator[list[Frame], None]:
-    """Frames for one client until its time is over: the initial ones, then changes, with bookmarks between."""
+    """Frames for one client until its time is over: the first ones, then changes and bookmarks."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + seconds
     bookmark_at = loop.time() + bookmark_seconds
     try:
+        first, watcher.backlog = first + watcher.backlog, []
         if first:
             yield first
         while not watcher.is_closed:
@@ -189,7 +219,7 @@ async def stream(
             elif bookmark is not None and not watcher.is_closed and loop.time() >= wait_until:
                 # Nothing waits, so everything up to the store's revision has been sent.
                 bookmark_at = loop.time() + bookmark_seconds
-                yield [bookmark(feed.revision)]
+                yield [bookmark(max(feed.revision, watcher.since))]
             if is_over:
                 return
     finally:

@@ -62,6 +62,14 @@ def choose(call: Call) -> Form:
     raise error
 
 
+def media_type(accept: str) -> str:
+    """In which a refusal is written: as asked, if that is one we can write."""
+    if not accept or accept == "application/json":
+        return "application/json"
+    first = next((c for c in _by_quality(accept) if c.type in (*SUPPORTED[:2], *ANYTHING)), None)
+    return "application/yaml" if first and first.type == "application/yaml" else "application/json"
+
+
 def _form(clause: "_Clause", call: Call) -> Form | None:
     if clause.type in (*ANYTHING, "application/json"):
         media_type = "application/json"
@@ -90,7 +98,8 @@ def check_is_object(call: Call, form: Form) -> None:
     if form.transform == "PartialObjectMetadataList":
         kind = _go_type(call, call.version.kind, "")
         raise problems.not_acceptable(
-            f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            f"({kind})"
         )
 
 

@@ -1,10 +1,15 @@
-"""One API server put together: storage, kinds, access, hooks and keepers; doors open onto its handler."""
+"""One API server put together: storage, kinds, access, hooks and keepers; doors open onto its
+handler.
+"""
 
+import logging
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
-from fleetqueue.apiserver import bootstrap, builtins, conversion, hooks, keepers
+from fleetqueue.apiserver import bootstrap, builtins, conversion, hooks
 from fleetqueue.apiserver.access.authentication import Authenticator
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.jwt import SigningKey
@@ -16,8 +21,10 @@ from fleetqueue.apiserver.custom import CustomKinds
 from fleetqueue.apiserver.discovery import Discovery
 from fleetqueue.apiserver.feed import Feed
 from fleetqueue.apiserver.hooks.chain import own_hooks
+from fleetqueue.apiserver.hooks.resource_quota import ResourceQuotas
 from fleetqueue.apiserver.hooks.webhooks import Webhooks
 from fleetqueue.apiserver.internal import Internal
+from fleetqueue.apiserver.keepers import Keeper
 from fleetqueue.apiserver.keepers.all import all_keepers
 from fleetqueue.apiserver.keepers.rbac import RbacKeeper
 from fleetqueue.apiserver.log import Log
@@ -29,6 +36,8 @@ from fleetqueue.apiserver.server import Server
 from fleetqueue.apiserver.storage import Change, Store
 from fleetqueue.apiserver.token_requests import TokenRequests
 from fleetqueue.base.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -59,7 +68,9 @@ class Instance:
         self.rbac = Rbac()
         issuer = Issuer(settings.signing_key or SigningKey.generate(), self._lookup, random)
         self.gate = Gate(Authenticator(clock, settings.static_tokens, issuer), self.rbac)
-        self.pages = Pages(self.core, Discovery(self.core), OpenApi(self.core))
+        self._address = urlsplit(settings.url)
+        discovery = Discovery(self.core, self._address.netloc)
+        self.pages = Pages(self.core, discovery, OpenApi(self.core))
         self.pages.issuer = issuer
         self.pages.server_url = settings.url
         self.server = Server(self.core, self.gate, self.pages)
@@ -67,11 +78,12 @@ class Instance:
         self.internal = Internal(self.core, self.server.writer, self.server.deleter)
         webhooks = Webhooks(self.core)
         self.core.conversion_remote = webhooks.remote
-        self.core.hooks = hooks.Hooks(own_hooks(self.core, self.gate), webhooks)
-        self._keepers = [
+        quotas = ResourceQuotas(self.core)
+        self.core.hooks = hooks.Hooks(own_hooks(self.core, self.gate), webhooks, [quotas])
+        self._keepers: list[Keeper] = [
             RbacKeeper(self.core, self.rbac),
             webhooks,
-            *all_keepers(self.core, self.internal, issuer, settings.authority),
+            *all_keepers(self.core, self.internal, issuer, settings.authority, quotas.ledger),
         ]
         store.listen(self._follow)
 
@@ -80,7 +92,7 @@ class Instance:
         self._custom.start()
         for keeper in self._keepers:
             keeper.start()
-        await bootstrap.ensure(self.core, self.internal)
+        await bootstrap.ensure(self.core, self.internal, self._address.port or 443)
 
     async def stop(self) -> None:
         for keeper in self._keepers:
@@ -96,9 +108,12 @@ class Instance:
         """Nothing is left to do until a request or a timer comes."""
         return all(keeper.is_idle for keeper in self._keepers)
 
-    def _follow(self, changes: list[Change]) -> None:
+    def _follow(self, changes: Sequence[Change]) -> None:
         for keeper in self._keepers:
-            keeper.follow(changes)
+            try:
+                keeper.follow(changes)
+            except Exception:  # the others must hear of the changes all the same
+                logger.exception("a keeper failed", extra={"keeper": type(keeper).__name__})
 
     def _lookup(self, resource: str, namespace: str, name: str) -> Object | None:
         key = f"{namespace}/{name}" if namespace else name

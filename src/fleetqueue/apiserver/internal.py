@@ -51,7 +51,9 @@ class Internal:
         aspect: Aspect = WHOLE,
         manager: str = "fleetqueue",
     ) -> Object | None:
-        """Change an object in place; None where it does not exist. A change of nothing is not written."""
+        """Change an object in place; None where it does not exist. A change of nothing is not
+        written.
+        """
         call = self._call(resource, "update", namespace, name, manager)
 
         def make(old: Object) -> Object:

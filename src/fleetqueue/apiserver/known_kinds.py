@@ -1,4 +1,4 @@
-"""Which kinds kube-apiserver has ever registered, served or not: its messages tell them from unknown ones."""
+"""Which kinds kube-apiserver has registered, served or not; messages tell them from others."""
 
 from functools import cache
 

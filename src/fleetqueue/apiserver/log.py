@@ -1,7 +1,7 @@
 """The Storage seam: an append-only log of revisions, in SQLite or in memory.
 
-A log keeps rows and nothing else; `storage.py` knows what they mean. A call to `append` returns only
-when its rows are durable. Superseded rows leave the log by the revisions named in `append`.
+A log keeps rows and nothing else; `storage.py` knows what they mean. A call to `append` returns
+only when its rows are durable. Superseded rows leave the log by the revisions named in `append`.
 """
 
 import contextlib
@@ -16,7 +16,9 @@ from fleetqueue.errors import ClusterError
 
 
 class Row(NamedTuple):
-    """One write: the object's bytes after it, or none where it was deleted (`value` is then the last state)."""
+    """One write: the object's bytes after it, or none where it was deleted (`value` is then the
+    last state).
+    """
 
     revision: int
     resource: str
@@ -81,7 +83,8 @@ WAL_BYTES_KEPT = 16 * 1024 * 1024
 
 
 class SqliteLog:
-    """SQLite in WAL mode with one connection per file, each commit synced before it is acknowledged.
+    """SQLite in WAL mode with one connection per file, each commit synced before it is
+    acknowledged.
 
     What is there is read through a connection that cannot write, so that a damaged file stays as it
     is for whoever repairs it; only a file that was read to its end is opened for writing.
@@ -107,10 +110,11 @@ class SqliteLog:
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            self._check_length(db.execute("PRAGMA page_size").fetchone()[0])
             if version != FORMAT and (version or tables):
                 raise StorageError(
-                    f'"{self._path}" has the storage format {version}, this program reads {FORMAT}: '
-                    "use the version of fleetqueue that wrote it, or another data directory"
+                    f'"{self._path}" has the storage format {version}, this program reads '
+                    f"{FORMAT}: use the version that wrote it, or another data directory"
                 )
         except BaseException:
             db.close()
@@ -121,7 +125,14 @@ class SqliteLog:
         db.close()
         return self._open_to_write()
 
+    def _check_length(self, page_bytes: int) -> None:
+        """SQLite reads a page that is cut short as if zeros followed; the journal would have it."""
+        if self._path.stat().st_size % page_bytes and not _has_journal(self._path):
+            raise StorageError(_unreadable(self._path, "it ends in the middle of a page"))
+
     def _open_to_write(self) -> sqlite3.Connection:
+        # Secrets are in it, so it must never be open to others, not even when it is new.
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         db = _connect(self._path.absolute().as_uri())
         try:
             db.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -193,10 +204,14 @@ def _has_content(path: Path) -> bool:
         return False
     if path.stat().st_size:
         return True
-    journal = path.with_name(f"{path.name}-wal")
-    if journal.exists() and journal.stat().st_size:
+    if _has_journal(path):
         raise StorageError(_unreadable(path, "it is empty, but its journal is not"))
     return False
+
+
+def _has_journal(path: Path) -> bool:
+    journal = path.with_name(f"{path.name}-wal")
+    return journal.exists() and journal.stat().st_size > 0
 
 
 def _hold(path: Path) -> int:

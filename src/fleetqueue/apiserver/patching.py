@@ -125,7 +125,7 @@ class Patcher:
         if call.resource.is_custom:
             raise _other_type(call, version, kind)
         group, _, short = str(version).rpartition("/")
-        is_served = group == call.resource.group and known_kinds.is_known(group, short, kind)
+        is_served = group == call.resource.group and known_kinds.is_known(group, short, str(kind))
         if is_served and kind == old["kind"]:
             obj["apiVersion"] = old["apiVersion"]
         else:
@@ -142,7 +142,12 @@ class Patcher:
     async def _apply(self, call: Call, aspect: Aspect) -> Written:
         applied = self.read_applied(call)
         if self._core.store.latest(call.resource.table, call.key) is None:
-            return await self._apply_new(call, aspect, applied)
+            try:
+                return await self._apply_new(call, aspect, applied)
+            except problems.ApiError as error:
+                # Somebody may have created it while a webhook was asked.
+                if error.reason != "AlreadyExists":
+                    raise
         return await self._writer.change(
             call, aspect, lambda old: self.applied(call, aspect, applied, old), owned=True
         )
@@ -187,6 +192,8 @@ class Patcher:
                 force=call.request.flag("force"),
                 now=self._core.now(),
                 reset=self._writer.reset_fields(call, aspect),
+                # Converting a built-in kind back and forth defaults it anew, which loses fields.
+                convert=self._writer.converter(call) if call.resource.is_custom else None,
                 api_version=call.api_version,
                 kind=call.version.kind,
             )
@@ -222,7 +229,7 @@ def read_json(data: bytes, what: str) -> Any:
         message = go_json.syntax_error(data) or str(error)
         raise problems.bad_request(f"{what}{message}") from error
     except RecursionError as error:
-        raise problems.bad_request(f"{what}exceeded max depth") from error
+        raise problems.bad_request(f"{what}{go_json.too_deep(data)}") from error
 
 
 def _odd_fields(data: bytes, patch: Any) -> list[str]:

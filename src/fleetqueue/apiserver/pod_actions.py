@@ -10,24 +10,30 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import selectors
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import bodies, problems
+from fleetqueue.apiserver.access.token_reviews import default_token_request
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.call import Call
-from fleetqueue.apiserver.core import Core, private
+from fleetqueue.apiserver.core import Core, ordered, private
 from fleetqueue.apiserver.deletes import Deleter, Options, options_from
 from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.internal import Internal
+from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.request import Response
-from fleetqueue.apiserver.strategy import Aspect
+from fleetqueue.apiserver.shapes import BuiltinShape
+from fleetqueue.apiserver.strategy import STATUS
 from fleetqueue.apiserver.writes import Writer
 
 Object = dict[str, Any]
 Action = Callable[[Call], Awaitable[Response]]
 
-BINDING = Aspect("binding", lambda obj, old: obj, lambda obj, old: [])
+TOKEN_REQUEST = "io.k8s.api.authentication.v1.TokenRequest"
+OVER_BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
+BUDGETS = "poddisruptionbudgets.policy"
 CONNECTIONS = ("log", "exec", "attach", "portforward", "proxy")
 
 
 class PodRuntime(Protocol):
-    """Whoever runs the pods of this server: it answers logs, exec, attach, port-forward and proxy."""
+    """Whoever runs the pods: it answers logs, exec, attach, port-forward and proxy."""
 
     async def connect(self, call: Call, pod: Object, user: User) -> Response: ...
 
@@ -45,6 +51,7 @@ class PodActions:
         self._core = core
         self._writer = writer
         self._deleter = deleter
+        self._internal = Internal(core, writer, deleter)
         self._actions: dict[tuple[str, str], Action] = {
             ("pods", "eviction"): self._evict,
             ("pods", "binding"): self._bind,
@@ -69,7 +76,13 @@ class PodActions:
         if call.route.subresource != "log":
             await self._core.hooks.mutate(operation)
             await self._core.hooks.validate(operation)
+        if call.route.subresource == "log":
+            check_log_options(call)
+        if call.route.subresource in ("log", "exec", "attach"):
+            _check_container(call, obj)
         if call.resource.plural == "pods" and not (obj.get("spec") or {}).get("nodeName"):
+            if call.route.subresource == "log":
+                return Response(204, body=b"", content_type="")
             raise problems.bad_request(f"pod {call.route.name} does not have a host assigned")
         if self._core.runtime is None:
             raise problems.service_unavailable(
@@ -87,27 +100,54 @@ class PodActions:
     # Tokens
 
     async def _token(self, call: Call) -> Response:
-        body, _ = bodies.read_object(call)
+        shape = BuiltinShape(TOKEN_REQUEST, "TokenRequest", "v1")
+        body = _read(call, shape)
+        default_token_request(body)
+        owned = managed.track_update(
+            None,
+            body,
+            shape.node,
+            manager=call.manager,
+            api_version="authentication.k8s.io/v1",
+            subresource="token",
+            now=self._core.now(),
+        )
         assert self._core.tokens is not None
-        return Response(201, object=self._core.tokens.issue(call, body))
+        issued = self._core.tokens.issue(call, body)
+        if owned:
+            issued["metadata"]["managedFields"] = owned
+        return Response(201, object=issued)
 
     # Binding
 
     async def _bind(self, call: Call) -> Response:
-        body, _ = bodies.read_object(call)
+        body = _read(call, BuiltinShape("io.k8s.api.core.v1.Binding", "Binding", "v1"))
         name = (body.get("metadata") or {}).get("name") or call.route.name
+        if name != call.route.name:
+            raise problems.bad_request("name in URL does not match name in Binding object")
         return await self.bind(call, name, body)
 
     async def bind(self, call: Call, name: str, binding: Object) -> Response:
         target = binding.get("target") or {}
         if target.get("kind") not in (None, "", "Node"):
-            raise problems.invalid(
-                "", "Binding", name, [_unsupported_kind(str(target.get("kind")))]
-            )
+            raise _plain(_unsupported_kind(str(target.get("kind"))))
         if not target.get("name"):
-            raise problems.invalid("", "Binding", name, [_no_target()])
-        await self._writer.change(call, BINDING, lambda old: self._bound(call, old, binding))
+            raise _plain(_no_target())
+        operation = Operation("CREATE", call, name, binding, None, {}, "binding")
+        await self._core.hooks.mutate(operation)
+        await self._core.hooks.validate(operation)
+        await self._put_bound(call, binding)
         return Response(201, object=_success())
+
+    async def _put_bound(self, call: Call, binding: Object) -> None:
+        """A binding is the server's own doing: no field manager comes to own what it sets."""
+        core, table = self._core, call.resource.table
+        live = core.store.latest(table, call.key)
+        if live is None:
+            raise call.not_found()
+        pod = self._bound(call, core.live(call.resource, live), binding)
+        if not call.is_dry_run:
+            await core.store.put(table, call.key, ordered(pod, call.resource))
 
     def _bound(self, call: Call, old: Object, binding: Object) -> Object:
         name, node = call.route.name, binding["target"]["name"]
@@ -133,14 +173,17 @@ class PodActions:
     # Eviction
 
     async def _evict(self, call: Call) -> Response:
-        body, _ = bodies.read_object(call)
+        body = _read(call, BuiltinShape("io.k8s.api.policy.v1.Eviction", "Eviction", "v1"))
         named = (body.get("metadata") or {}).get("name")
         if named != call.route.name:
             raise problems.bad_request("name in URL does not match name in Eviction object")
-        options = options_from(body.get("deleteOptions") or {})
+        asked = dict(body.get("deleteOptions") or {})
+        if call.is_dry_run:
+            asked["dryRun"] = ["All"]
+        options = options_from(asked)
         pod = self._existing(call)
         if not _ignores_budgets(pod):
-            await self._spend_budget(call, pod)
+            await self._spend_budget(call, pod, is_dry_run=bool(options.raw.get("dryRun")))
         return await self._delete_evicted(call, options)
 
     async def _delete_evicted(self, call: Call, options: Options) -> Response:
@@ -150,32 +193,36 @@ class PodActions:
         )
         return Response(201, object=_success())
 
-    async def _spend_budget(self, call: Call, pod: Object) -> None:
+    async def _spend_budget(self, call: Call, pod: Object, *, is_dry_run: bool) -> None:
         budgets = self._budgets(call.route.namespace, pod)
         if not budgets:
             return
         if len(budgets) > 1:
-            raise problems.internal(
+            raise problems.ApiError(
+                500,
+                "",
                 "This pod has more than one PodDisruptionBudget, which the eviction "
-                "subresource does not support."
+                "subresource does not support.",
             )
         budget = budgets[0]
+        if _is_unhealthy_enough(pod, budget):
+            return
         status = budget.get("status") or {}
         if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-            raise problems.too_many_requests(
-                "Cannot evict pod as it would violate the pod's disruption budget.", 10
+            name = budget["metadata"]["name"]
+            raise _too_many(
+                f"The disruption budget {name} is still being processed by the server.", 10
             )
         if status.get("disruptionsAllowed", 0) <= 0:
             raise _over_budget(budget)
-        if not call.is_dry_run:
+        if not is_dry_run:
             await self._note_disruption(call, budget)
 
     def _budgets(self, namespace: str, pod: Object) -> list[Object]:
         labels = pod["metadata"].get("labels") or {}
         store = self._core.store
         found = []
-        table = "poddisruptionbudgets.policy"
-        for stored in store.range_at(table, f"{namespace}/", store.revision):
+        for stored in store.range_at(BUDGETS, f"{namespace}/", store.revision):
             budget = store.decoded(stored)
             selector = (budget.get("spec") or {}).get("selector")
             if selector is not None and selectors.labels_from_object(selector).matches(labels):
@@ -183,12 +230,36 @@ class PodActions:
         return found
 
     async def _note_disruption(self, call: Call, budget: Object) -> None:
-        changed = private(budget)
-        status = changed["status"]
-        status["disruptionsAllowed"] -= 1
-        status.setdefault("disruptedPods", {})[call.route.name] = self._core.now()
-        key = f"{call.route.namespace}/{budget['metadata']['name']}"
-        await self._core.store.put("poddisruptionbudgets.policy", key, changed)
+        resource = self._core.registry.by_kind("policy", "PodDisruptionBudget")
+        assert resource is not None
+
+        def spend(budget: Object) -> None:
+            status = budget["status"]
+            if status.get("disruptionsAllowed", 0) <= 0:
+                # Another eviction was faster.
+                raise _over_budget(budget)
+            status["disruptionsAllowed"] -= 1
+            status.setdefault("disruptedPods", {})[call.route.name] = self._core.now()
+            if not status["disruptionsAllowed"]:
+                _set_spent(budget, self._core.now())
+
+        name = budget["metadata"]["name"]
+        await self._internal.edit(
+            resource, call.route.namespace, name, spend, aspect=STATUS, manager="kube-apiserver"
+        )
+
+
+def _read(call: Call, shape: BuiltinShape) -> Object:
+    """The body as the kind that this action takes."""
+    body, found = bodies.read_object(call)
+    obj, unknown = shape.clean(body)
+    bodies.report_unknown(call, found + unknown)
+    return obj
+
+
+def _plain(error: FieldError) -> problems.ApiError:
+    """A wrong binding was never answered with more than the words of its error."""
+    return problems.ApiError(500, "", str(error))
 
 
 def _ignores_budgets(pod: Object) -> bool:
@@ -197,17 +268,90 @@ def _ignores_budgets(pod: Object) -> bool:
     return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
+def _is_unhealthy_enough(pod: Object, budget: Object) -> bool:
+    """Whether a pod that is not ready may go without being counted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions):
+        return False
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    wanted = status.get("desiredHealthy", 0)
+    return bool(wanted > 0 and status.get("currentHealthy", 0) >= wanted)
+
+
+def _set_spent(budget: Object, now: str) -> None:
+    """The condition of a budget that allows no more disruptions."""
+    conditions = budget["status"].setdefault("conditions", [])
+    known = next((c for c in conditions if c.get("type") == "DisruptionAllowed"), None)
+    if known is None:
+        known = {"type": "DisruptionAllowed", "message": ""}
+        conditions.append(known)
+    if known.get("status") != "False":
+        known["lastTransitionTime"] = now
+    known |= {
+        "status": "False",
+        "reason": "InsufficientPods",
+        "observedGeneration": budget["status"].get("observedGeneration", 0),
+    }
+
+
+def _too_many(message: str, retry_seconds: int = 0) -> problems.ApiError:
+    error = problems.too_many_requests(OVER_BUDGET, retry_seconds)
+    cause = {"reason": "DisruptionBudget", "message": message}
+    error.details = {**(error.details or {}), "causes": [cause]}
+    return error
+
+
+def _disrupted(old: Object, pod: str, now: str) -> Object:
+    """The budget with one disruption less to give."""
+    budget = private(old)
+    status = budget["status"]
+    status["disruptionsAllowed"] -= 1
+    status.setdefault("disruptedPods", {})[pod] = now
+    if not status["disruptionsAllowed"]:
+        condition = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "observedGeneration": status.get("observedGeneration", 0),
+            "lastTransitionTime": now,
+            "reason": "InsufficientPods",
+            "message": "",
+        }
+        kept = [c for c in status.get("conditions") or () if c["type"] != condition["type"]]
+        status["conditions"] = [*kept, condition]
+    return budget
+
+
+LOG_LIMITS = (
+    ("tailLines", 0, "must be greater than or equal to 0"),
+    ("limitBytes", 1, "must be greater than 0"),
+    ("sinceSeconds", 1, "must be greater than 0"),
+)
+
+
+def check_log_options(call: Call) -> None:
+    errors = []
+    for name, lowest, why in LOG_LIMITS:
+        text = call.request.first(name)
+        if not text:
+            continue
+        if not text.lstrip("-").isdecimal():
+            shown = fields.show(text)
+            raise problems.bad_request(f"strconv.ParseInt: parsing {shown}: invalid syntax")
+        if int(text) < lowest:
+            errors.append(fields.wrong(name, int(text), why))
+    if errors:
+        raise problems.invalid("", "PodLogOptions", call.route.name, errors)
+
+
 def _over_budget(budget: Object) -> problems.ApiError:
     status, name = budget["status"], budget["metadata"]["name"]
-    error = problems.too_many_requests(
-        "Cannot evict pod as it would violate the pod's disruption budget."
-    )
     message = (
         f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
         f"and has {status.get('currentHealthy', 0)} currently"
     )
-    error.details = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
-    return error
+    return _too_many(message)
 
 
 def _set_condition(pod: Object, condition: Object, now: str) -> None:
@@ -224,6 +368,20 @@ def _set_condition(pod: Object, condition: Object, now: str) -> None:
 
 def _success() -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _check_container(call: Call, pod: Object) -> None:
+    """Whoever names no container means the only one; kubectl names one by itself."""
+    spec, wanted = pod.get("spec") or {}, call.request.first("container")
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    names = [container["name"] for kind in kinds for container in spec.get(kind) or []]
+    if not wanted and len(spec.get("containers") or []) > 1:
+        raise problems.bad_request(
+            f"a container name must be specified for pod {call.route.name}, "
+            f"choose one of: [{' '.join(names)}]"
+        )
+    if wanted and wanted not in names:
+        raise problems.bad_request(f"container {wanted} is not valid for pod {call.route.name}")
 
 
 def _unsupported_kind(kind: str) -> FieldError:

@@ -1,4 +1,5 @@
-"""What the server answers when it refuses: the `Status` objects of the Kubernetes API, as exceptions.
+"""What the server answers when it refuses: the `Status` objects of the Kubernetes API, as
+exceptions.
 
 Names, codes and messages are those of apimachinery's errors; clients match on reason and message.
 """
@@ -7,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleetqueue.api.field_errors import FieldError
-
 
 PLAIN_TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
@@ -29,12 +29,14 @@ class ApiError(Exception):
         self.message = message
         self.details = details
         self.headers = headers or {}
+        self.metadata: dict[str, Any] = {}
+        """Of the Status; a list that expired carries a token to go on with."""
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }

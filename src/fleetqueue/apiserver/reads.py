@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import string
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,10 +19,21 @@ from fleetqueue.base import codec, documents, go_json
 
 Object = dict[str, Any]
 
-TOO_OLD = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter."
-TOO_OLD_INCONSISTENT = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter."
+)
+TOO_OLD_INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
 VERSION_ERROR = "invalid resource version: resourceVersion: Invalid value: {}: "
 NOT_VALID = "continue key is not valid"
+TOKEN_VERSION = "meta.k8s.io/v1"
+_TOKEN_LETTERS = frozenset(string.ascii_letters + string.digits + "-_")
 MATCHES = ("", "Exact", "NotOlderThan")
 
 
@@ -102,7 +114,8 @@ class Reader:
     def page(self, call: Call) -> Page:
         """The objects a list means, at its revision, cut at its limit."""
         store, query = self._core.store, call.request
-        limit = _number(query.first("limit"), "limit")
+        limit = max(_number(query.first("limit"), "limit"), 0)
+        _check_match(call, query.first("resourceVersion"), query.first("resourceVersionMatch"))
         start, revision = "", store.revision
         if query.first("continue"):
             if query.first("resourceVersion") not in ("", "0"):
@@ -112,6 +125,8 @@ class Reader:
             start, revision = self._resume(query.first("continue"))
         else:
             revision = self._revision_asked(call, limit)
+            # Any version will do, so upstream's cache answers, and that knows no pages.
+            limit = 0 if query.first("resourceVersion") == "0" else limit
         prefix = selection.prefix(call)
         matches = selection.matcher(call, self._core)
         found = store.range_at(call.resource.table, prefix, revision, start)
@@ -123,7 +138,7 @@ class Reader:
             return start, self._core.store.revision
         if revision < self._core.store.compacted:
             error = problems.expired(TOO_OLD_INCONSISTENT)
-            error.list_metadata = {"continue": _token(start, -1)}
+            error.metadata = {"continue": _token(start, -1)}
             raise error
         return start, revision
 
@@ -133,14 +148,13 @@ class Reader:
             call.request.first("resourceVersion"),
             call.request.first("resourceVersionMatch"),
         )
-        _check_match(call, text, match)
         if not text or text == "0":
             return store.revision
         self._check_not_ahead(call)
         asked = _number(text, "resourceVersion")
         if match == "Exact" or (not match and limit):
             if asked < store.compacted:
-                raise problems.expired(f"The resourceVersion for the provided list is too old.")
+                raise problems.expired("The resourceVersion for the provided list is too old.")
             return asked
         return store.revision
 
@@ -197,11 +211,11 @@ def _joined(call: Call, page: Page) -> bytes | None:
     )
     prefix = call.version.prefix
     items = [stored.data for stored in page.items]
+    if not all(data.startswith(prefix) for data in items):
+        return None
     if not call.resource.is_custom:
         # Items of built-in lists carry no type of their own.
         cut = len(prefix)
-        if not all(data.startswith(prefix) for data in items):
-            return None
         items = [b"{" + data[cut:] for data in items]
     return b'%b,"items":[%b]}\n' % (head[:-1], b",".join(items))
 
@@ -228,22 +242,38 @@ def _cut(found: Any, matches: selection.Match | None, limit: int, revision: int)
 
 
 def _token(key: str, revision: int) -> str:
-    body = {"v": "meta.k8s.io/v1", "rv": revision, "start": f"{key}\0"}
+    body = {"v": TOKEN_VERSION, "rv": revision, "start": f"{key}\0"}
     return base64.urlsafe_b64encode(codec.encode(body)).decode().rstrip("=")
 
 
 def _read_token(token: str) -> tuple[str, int]:
+    body, why = _token_body(token)
+    version, revision, start = body.get("v", ""), body.get("rv", 0), body.get("start", "")
+    if not why and version != TOKEN_VERSION:
+        why = f"server does not recognize this encoded version {version}"
+    elif not why and not revision:
+        why = f"incorrect encoded start resourceVersion (version {version})"
+    elif not why and not start:
+        why = f"encoded start key empty (version {version})"
+    if why:
+        raise problems.bad_request(f"invalid continue token: {NOT_VALID}: {why}")
+    return str(start).rstrip("\0"), int(revision)
+
+
+def _token_body(token: str) -> tuple[Object, str]:
+    """What a token says, or why it says nothing."""
+    odd = next((at for at, letter in enumerate(token) if letter not in _TOKEN_LETTERS), -1)
+    if odd >= 0:
+        return {}, f"illegal base64 data at input byte {odd}"
     try:
         data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError) as error:
-        raise problems.bad_request(f"invalid continue token: {NOT_VALID}: {error}") from error
+    except (binascii.Error, ValueError):
+        return {}, f"illegal base64 data at input byte {len(token) - 1}"
     try:
         body = codec.decode(data)
-        start, revision = str(body["start"]).rstrip("\0"), int(body["rv"])
-    except (codec.DecodeError, ValueError, KeyError, TypeError) as error:
-        why = go_json.syntax_error(data) or "it was not made by this server"
-        raise problems.bad_request(f"invalid continue token: {NOT_VALID}: {why}") from error
-    return start, revision
+    except codec.DecodeError as error:
+        return {}, go_json.syntax_error(data) or str(error)
+    return (body, "") if isinstance(body, dict) else ({}, "it was not made by this server")
 
 
 def _check_version(text: str) -> None:
@@ -258,7 +288,10 @@ def _number(text: str, name: str) -> int:
     if not text:
         return 0
     try:
-        return int(text)
+        number = int(text)
+        if number < 0 and name == "resourceVersion":
+            raise ValueError
+        return number
     except ValueError as error:
         kind, how = ("ParseInt", "") if name != "resourceVersion" else ("ParseUint", VERSION_ERROR)
         quoted = fields.show(text)
@@ -278,7 +311,12 @@ def _check_match(call: Call, version: str, match: str) -> None:
         errors.append(
             fields.forbidden(path, f'{path} "exact" is forbidden for resourceVersion "0"')
         )
+    if match and call.request.first("continue"):
+        errors.append(fields.forbidden(path, f"{path} is forbidden when continue is provided"))
     if match not in MATCHES:
         errors.append(fields.unsupported(path, match, ["Exact", "NotOlderThan", ""]))
+    if call.request.first("sendInitialEvents"):
+        why = "sendInitialEvents is forbidden for list"
+        errors.append(fields.forbidden("sendInitialEvents", why))
     if errors:
         raise problems.invalid("meta.k8s.io", "ListOptions", "", errors)

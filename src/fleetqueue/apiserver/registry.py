@@ -30,6 +30,9 @@ class Shape(Protocol):
     def normalise(self, obj: Object) -> Object:
         """As it is written out: without the empty values that a client never sees."""
 
+    def settle(self, obj: Object) -> None:
+        """In place: forget what an object loses by being stored."""
+
     def validate(
         self, obj: Object, old: Object | None, *, status_only: bool
     ) -> list[FieldError]: ...
@@ -78,7 +81,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource as discovery lists it; its group and version where they differ from its parent's."""
+    """A subresource as discovery lists it; group and version where its parent has others."""
 
     name: str
     kind: str
@@ -118,6 +121,8 @@ class Resource:
     """The apiVersion of stored objects."""
     uid: str = ""
     """Of the CRD that defines it."""
+    is_going: bool = False
+    """Its CRD is being deleted."""
     definition: Object | None = None
     """The spec of that CRD."""
 
@@ -127,6 +132,11 @@ class Resource:
 
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def stored_group(self) -> str:
+        """The group that messages about an object name; events of both groups are of the first."""
+        return self.stored_as.rpartition("/")[0]
 
     @property
     def storage(self) -> Version:
@@ -162,13 +172,13 @@ class Registry:
         self.generation += 1
 
     def remove(self, group: str, plural: str) -> None:
-        for (found, _), resources in list(self._by_path.items()):
-            if found != group or plural not in resources:
-                continue
-            resource = resources.pop(plural)
-            if self._by_kind.get((group, resource.kind)) is resource:
-                del self._by_kind[group, resource.kind]
-            self._by_table.pop(resource.table, None)
+        for (found, _), resources in self._by_path.items():
+            if found == group:
+                resources.pop(plural, None)
+        # A resource that is served in no version is found by these alone.
+        where = (group, plural)
+        self._by_kind = {k: r for k, r in self._by_kind.items() if (r.group, r.plural) != where}
+        self._by_table = {k: r for k, r in self._by_table.items() if (r.group, r.plural) != where}
         self._by_path = {path: found for path, found in self._by_path.items() if found}
         self.generation += 1
 
@@ -178,8 +188,12 @@ class Registry:
     def has_version(self, group: str, version: str) -> bool:
         return (group, version) in self._by_path
 
-    def has_group(self, group: str) -> bool:
-        return any(found == group for found, _ in self._by_path)
+    def has_group(self, group: str, is_custom: bool = True) -> bool:
+        """Whether anything is served of a group; `is_custom`: custom resources count."""
+        return any(
+            found == group and (is_custom or any(not r.is_custom for r in resources.values()))
+            for (found, _), resources in self._by_path.items()
+        )
 
     def by_kind(self, group: str, kind: str) -> Resource | None:
         return self._by_kind.get((group, kind))

@@ -12,7 +12,7 @@ JSON = "application/json"
 
 @dataclass(slots=True)
 class Request:
-    """One call. `object` is a decoded body from the in-process door; it is copied before a write."""
+    """One call. `object` is a decoded body from the in-process door; a write copies it."""
 
     method: str
     path: str
@@ -33,11 +33,15 @@ class Request:
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        return self.first(name).lower() in ("true", "1", "t")
+        """As apimachinery reads booleans of a query: anything but "false" and "0" is true."""
+        values = self.query.get(name)
+        return values is not None and values[:1] != [] and values[0].lower() not in ("false", "0")
 
 
 class Frame(NamedTuple):
-    """One watch event: `line` for HTTP (with its newline), `type` and `object` for the in-process door."""
+    """One watch event: `line` for HTTP (with its newline), `type` and `object` for the in-process
+    door.
+    """
 
     type: str
     line: bytes

@@ -1,4 +1,6 @@
-"""What a request asks for: its verb, resource, namespace and name, read from method, path and query."""
+"""What a request asks for: its verb, resource, namespace and name, read from method, path and
+query.
+"""
 
 from typing import NamedTuple
 

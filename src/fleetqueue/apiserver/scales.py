@@ -1,4 +1,4 @@
-"""The scale subresource: replica counts of any scalable kind, seen and changed as a Scale object."""
+"""The scale subresource: replica counts of any scalable kind, shown and changed as a Scale."""
 
 from collections.abc import Callable
 from functools import cache
@@ -26,8 +26,8 @@ def read_scale(call: Call, obj: Object) -> Object:
     """The Scale of an object; a custom one without spec.replicas has none."""
     where = call.version.scale or BUILTIN
     replicas = _at(obj, where.spec_replicas)
-    if replicas is None and call.resource.is_custom:
-        raise problems.not_found(call.resource.group, call.resource.plural, call.route.name)
+    if replicas is None and call.resource.is_custom and call.route.verb == "get":
+        raise problems.internal(f'the spec replicas field "{where.spec_replicas}" does not exist')
     metadata = {k: v for k, v in obj["metadata"].items() if k in SHOWN_METADATA}
     status: Object = {"replicas": _at(obj, where.status_replicas) or 0}
     selector = _selector(call, obj, where)
@@ -67,6 +67,14 @@ def scaled(call: Call, old: Object, change: Change) -> Object:
     return obj
 
 
+def with_replicas(call: Call, obj: Object, scale: Object) -> Object:
+    where = call.version.scale or BUILTIN
+    changed = private(obj)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    paths.set_in_place(changed, where.spec_replicas.lstrip("."), replicas)
+    return changed
+
+
 @cache
 def node() -> Node:
     return decoding.node_of("io.k8s.api.autoscaling.v1.Scale")
@@ -94,6 +102,10 @@ def _check(call: Call, scale: Object, replicas: Any) -> None:
             'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal '
             "string into Go struct field ScaleSpec.spec.replicas of type int32"
         )
+    if replicas < 0 and call.resource.is_custom:
+        where = (call.version.scale or BUILTIN).spec_replicas
+        error = fields.wrong(where, replicas, "should be a non-negative integer")
+        raise problems.invalid(call.resource.group, call.version.kind, call.route.name, [error])
     if replicas < 0:
         error = fields.wrong("spec.replicas", replicas, "must be greater than or equal to 0")
         raise problems.invalid("autoscaling", "Scale", call.route.name, [error])

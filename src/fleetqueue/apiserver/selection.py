@@ -1,4 +1,6 @@
-"""Which objects a list, watch or delete-collection means: label and field selectors over stored bytes."""
+"""Which objects a list, watch or delete-collection means: label and field selectors over stored
+bytes.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,7 @@ Match = Callable[[Stored], bool]
 
 
 class _Metadata(msgspec.Struct):
-    labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    labels: dict[str, str] = {}
 
 
 class _Labelled(msgspec.Struct):
@@ -74,6 +76,12 @@ def _label_test(text: str) -> Match:
     return test
 
 
+_UNSUPPORTED = {
+    "Job": 'field label "{}" not supported for Job',
+    "ResourceSlice": "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+}
+
+
 def _field_test(text: str, call: Call, core: Core) -> Match:
     try:
         selector = selectors.parse_fields(text)
@@ -104,8 +112,16 @@ def _reader(name: str, call: Call, core: Core) -> Callable[[Stored], str] | None
         return lambda stored: own(core.store.decoded(stored))
     if "." + name in call.version.selectable:
         path = jsonpath.parse("." + name)
-        return lambda stored: _text(path.first(core.store.decoded(stored)))
+        return lambda stored: _text(path.first(_shown(stored, call, core)))
     return None
+
+
+def _shown(stored: Stored, call: Call, core: Core) -> Object:
+    """The object in the version asked for, where that can be had without waiting."""
+    obj = core.store.decoded(stored)
+    if call.resource.convert_later is not None:
+        return obj
+    return core.convert_now(call.resource, obj, call.api_version)
 
 
 def _text(value: Any) -> str:
@@ -119,6 +135,8 @@ def _text(value: Any) -> str:
 def _unsupported(name: str, call: Call) -> str:
     if call.resource.is_custom:
         return f"field label not supported: {name}"
+    if call.version.kind in _UNSUPPORTED:
+        return _UNSUPPORTED[call.version.kind].format(name)
     known = call.resource.strategy.fields
     if known:
         return f"field label not supported: {name}"

@@ -7,16 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fleetqueue.apiserver import forms, problems, selection
+from fleetqueue.apiserver import bodies, forms, problems
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import Deleted, Deleter
 from fleetqueue.apiserver.log import StorageError
-from fleetqueue.apiserver.patching import Patcher
 from fleetqueue.apiserver.pages import Pages
-from fleetqueue.apiserver.reads import Reader
+from fleetqueue.apiserver.patching import Patcher
+from fleetqueue.apiserver.reads import Reader, written
 from fleetqueue.apiserver.registry import Resource, Version
 from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.apiserver.routes import Route, find_route
@@ -63,10 +63,12 @@ class Server:
         try:
             return await self._handle(request)
         except problems.ApiError as error:
-            return failure(error)
+            return failure(error, forms.media_type(request.headers.get("accept", "")))
         except StorageError as error:
             logger.error("storage failed", extra={"error": str(error)})
             return failure(problems.internal(str(error)))
+        except RecursionError:
+            return failure(problems.bad_request("the object is nested too deeply"))
         except Exception as error:  # a bug of ours must not end the connection or the server
             logger.exception("request failed", extra={"path": request.path})
             return failure(problems.internal(f"{type(error).__name__}: {error}"))
@@ -77,19 +79,22 @@ class Server:
         if not route.is_resource:
             return await self._pages.answer(request, route, user)
         call = self._call(request, route, user)
+        if call.version.warning:
+            call.warn(call.version.warning)
         try:
             response = await self._dispatch(call)
         except problems.ApiError as error:
-            response = failure(error)
-        if call.version.warning:
-            call.warn(call.version.warning)
+            if error.code in (404, 409) and route.name and request.method != "GET":
+                # A write under way may be the reason; the client will look at what is durable.
+                await self.core.store.settled(call.resource.table, call.key)
+            response = failure(error, forms.media_type(request.headers.get("accept", "")))
         response.warnings = call.warnings + response.warnings
         return response
 
     def _call(self, request: Request, route: Route, user: User) -> Call:
         resource = self.core.registry.find(route.group, route.version, route.resource)
         if resource is None:
-            known = self.core.registry.has_group(route.group)
+            known = self.core.registry.has_group(route.group, is_custom=False)
             raise problems.unknown_path() if known else problems.unknown_page()
         version = resource.versions[route.version]
         _check_scope(resource, version, route)
@@ -103,11 +108,24 @@ class Server:
             return await self._virtual.answer(call)
         if route.subresource and route.subresource != "status":
             return await self._subresources.answer(call)
-        if route.subresource and route.verb not in ("get", "update", "patch"):
-            raise problems.wrong_method()
-        if not route.subresource and route.verb not in call.version.verbs:
-            raise problems.wrong_method()
+        allowed = call.version.verbs if not route.subresource else ("get", "update", "patch")
+        if route.verb not in allowed:
+            raise call.wrong_verb()
+        if route.verb in ("create", "patch") and call.resource.is_going:
+            self._check_is_staying(call)
         return await self._verbs[route.verb](call)
+
+    def _check_is_staying(self, call: Call) -> None:
+        """A kind whose definition is being deleted gets no new objects."""
+        if call.route.verb == "patch" and self.core.store.get(call.resource.table, call.key):
+            return
+        name = call.route.name
+        if call.route.verb == "create":
+            obj, _ = bodies.read_object(call)
+            metadata = obj.get("metadata")
+            name = metadata.get("name") or "" if isinstance(metadata, dict) else ""
+        why = "create not allowed while custom resource definition is terminating"
+        raise problems.forbidden(call.resource.group, call.resource.plural, name, why)
 
     # Verbs
 
@@ -123,11 +141,11 @@ class Server:
         form = forms.choose(call)
         return await self._written(call, form, await self._patcher.patch(call, aspect_of(call)))
 
-    async def _written(self, call: Call, form: forms.Form, written: Written) -> Response:
-        status = 201 if written.created else 200
-        if written.stored is None:
-            return self.reader.shown(call, form, written.obj, status)
-        return await self.reader.answer(call, form, written.stored, status)
+    async def _written(self, call: Call, form: forms.Form, done: Written) -> Response:
+        status = 201 if done.created else 200
+        if done.stored is None:
+            return self.reader.shown(call, form, done.obj, status)
+        return await self.reader.answer(call, form, done.stored, status)
 
     async def _delete(self, call: Call) -> Response:
         form = forms.choose(call)
@@ -137,11 +155,10 @@ class Server:
         return await self._deleted(call, form, deleted)
 
     async def _deleted(self, call: Call, form: forms.Form, deleted: Deleted) -> Response:
-        options = deleted.options
-        is_waited_for = options.policy == "Foreground" or options.orphan_dependents is False
+        is_waited_for = deleted.options.orphan_dependents is False
         status = 202 if not deleted.is_gone and is_waited_for else 200
         if deleted.is_gone and not call.resource.strategy.returns_deleted:
-            return Response(200, object=success(call, deleted.obj))
+            return written(form, success(call, deleted.obj))
         shown = await self.core.convert(call.resource, [deleted.obj], call.api_version)
         return self.reader.shown(call, form, shown[0], status)
 
@@ -150,18 +167,21 @@ class Server:
 
         form = forms.choose(call)
         options = read_options(call)
+        if call.resource.strategy.delete_warning and not options.names_policy:
+            call.warn(call.resource.strategy.delete_warning)
         page = self.reader.page(call)
-        gone = []
         for stored in page.items:
             namespace, _, name = stored.key.rpartition("/")
             route = call.route._replace(verb="delete", name=name, namespace=namespace)
             one = Call(call.request, route, call.user, call.resource, call.version)
             try:
-                gone.append((await self.deleter.delete(one, options)).obj)
+                await self.deleter.delete(one, options, is_one_of_many=True)
             except problems.ApiError as error:
                 if error.code != 404:
                     raise
-        objects = await self.core.convert(call.resource, gone, call.api_version)
+        # The answer is the list as it was read, before anything was deleted.
+        found = [self.core.store.decoded(stored) for stored in page.items]
+        objects = await self.core.convert(call.resource, found, call.api_version)
         return self.reader.listed(call, form, objects, page)
 
 
@@ -186,13 +206,15 @@ def success(call: Call, obj: Object) -> Object:
     }
 
 
-def failure(error: problems.ApiError) -> Response:
+def failure(error: problems.ApiError, media_type: str = "application/json") -> Response:
     headers = dict(error.headers)
     plain = headers.pop("Content-Type", "")
     if plain:
         body = error.message.encode()
         return Response(error.code, body=body, headers=headers, content_type=plain)
-    return Response(error.code, object=error.status(), headers=headers)
+    response = written(forms.Form(media_type), error.status(), error.code)
+    response.headers = headers
+    return response
 
 
 def _names_object(route: Route) -> bool:
@@ -208,16 +230,18 @@ def _names_object(route: Route) -> bool:
 
 
 def _check_scope(resource: Resource, version: Version, route: Route) -> None:
-    """A path must say the namespace of a namespaced resource where it names an object or creates one."""
+    """A path that names or creates a namespaced object must say its namespace."""
     is_namespace = resource.plural == "namespaces" and not resource.group
     if not resource.namespaced and route.namespace and not is_namespace:
-        raise problems.unknown_path()
+        raise problems.unknown_page() if resource.is_custom else problems.unknown_path()
     is_named = _names_object(route)
     if resource.namespaced and not route.namespace and is_named:
         raise problems.unknown_path()
     needs_name = route.verb in ("get", "update", "patch", "delete")
     across = resource.namespaced and not route.namespace and route.verb not in ("list", "watch")
-    if needs_name != is_named and not route.subresource and route.verb != "watch" or across:
+    if (needs_name != is_named and not route.subresource and route.verb != "watch") or across:
         raise problems.wrong_method()
     if route.subresource and route.subresource not in version.subresources:
+        if resource.is_custom:
+            raise problems.not_found(resource.group, resource.plural, route.name)
         raise problems.unknown_path()

@@ -1,18 +1,24 @@
-"""The shapes of the registry: built-in kinds read as Go structs would be, custom ones by their schema."""
+"""The shapes of the registry: built-in kinds read as Go structs would be, custom ones by their
+schema.
+"""
 
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fleetqueue.api import kubernetes
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import problems
-from fleetqueue.apiserver.schema import decoding
-from fleetqueue.apiserver.schema.compiled import CompiledSchema, unknown_field
+from fleetqueue.apiserver.schema import decoding, embedded
 from fleetqueue.apiserver.schema.node import Node
+from fleetqueue.apiserver.schema.pruning import unknown_field
+
+if TYPE_CHECKING:
+    from fleetqueue.apiserver.schema.compiled import CompiledSchema
 
 Object = dict[str, Any]
 
+KEPT_AS_JSON = ("apiextensions", "aggregator")
 METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -44,6 +50,10 @@ class BuiltinShape:
         normal: Object = decoding.normalise(obj, self.node)
         return normal
 
+    def settle(self, obj: Object) -> None:
+        if not any(group in self._definition for group in KEPT_AS_JSON):
+            decoding.settle(obj, self.node)
+
     def validate(self, obj: Object, old: Object | None, *, status_only: bool) -> list[FieldError]:
         return []
 
@@ -74,20 +84,35 @@ class CustomShape:
         return Node({**self._schema, "type": "object", "properties": properties}, known)
 
     @cached_property
-    def compiled(self) -> CompiledSchema:
+    def compiled(self) -> "CompiledSchema":
+        # The rules language is loaded with the first custom resource, not with the server.
+        from fleetqueue.apiserver.schema.compiled import CompiledSchema
+
         return CompiledSchema(Node(self._schema))
 
     def clean(self, obj: Object) -> tuple[Object, list[str]]:
         metadata, unknown, error = decoding.decode(obj["metadata"], _metadata_node())
         if error:
-            raise problems.bad_request(error)
+            raise self._unfit(error)
         obj = {**obj, "metadata": metadata}
-        found = [f"metadata.{path}" for path in unknown] + self.compiled.prune(obj)
+        try:
+            found = [f"metadata.{path}" for path in unknown] + self.compiled.prune(obj)
+        except embedded.Unreadable as problem:
+            raise self._unfit(str(problem)) from problem
         return obj, [unknown_field(path) for path in found]
+
+    def _unfit(self, why: str) -> problems.ApiError:
+        kind = self._kind
+        return problems.bad_request(
+            f'{kind} in version "{self._version}" cannot be handled as a {kind}: {why}'
+        )
 
     def normalise(self, obj: Object) -> Object:
         metadata = decoding.normalise(obj["metadata"], _metadata_node())
         return {**obj, "metadata": metadata}
+
+    def settle(self, obj: Object) -> None:
+        pass
 
     def default(self, obj: Object) -> None:
         self.compiled.default(obj)

@@ -22,6 +22,7 @@ Object = dict[str, Any]
 HISTORY_EVENTS_MAX = 20_000
 HISTORY_BYTES_MAX = 24 * 1024 * 1024
 DECODED_MAX = 4_000
+DECODED_BYTES_MAX = 32 * 1024 * 1024
 
 
 class Stored:
@@ -36,7 +37,9 @@ class Stored:
 
 
 class Change:
-    """One committed write, as watchers see it. `before` is None for a creation, `after` for a deletion."""
+    """One committed write, as watchers see it. `before` is None for a creation, `after` for a
+    deletion.
+    """
 
     __slots__ = ("after", "before", "lines", "resource", "revision", "stored")
 
@@ -47,7 +50,8 @@ class Change:
         self.revision = revision
         self.before = before
         self.stored = stored
-        """The state after the write; for a deletion the last state, under the deletion's revision."""
+        """The state after the write; for a deletion the last state, under the deletion's revision.
+        """
         self.after = None if is_delete else stored
         self.lines: dict[Any, bytes] = {}
         """Encoded watch lines, shared by all watchers that want the same form."""
@@ -79,16 +83,18 @@ class Table:
 
     def select(self, prefix: str, after: str = "") -> list[str]:
         """Keys that begin with `prefix` and come after `after`."""
-        first = bisect_right(self.keys, after) if after else bisect_left(self.keys, prefix)
+        first = bisect_right(self.keys, after) if after else 0
         if not prefix:
             return self.keys[first:]
+        # What comes after may be any text a client made up; it never widens the prefix.
+        first = max(first, bisect_left(self.keys, prefix))
         return self.keys[first : bisect_left(self.keys, prefix + "\U0010ffff")]
 
 
 class Proposal:
     """A write on its way to the log."""
 
-    __slots__ = ("before", "future", "is_delete", "resource", "stored")
+    __slots__ = ("before", "future", "is_delete", "landed", "resource", "stored")
 
     def __init__(
         self,
@@ -103,6 +109,8 @@ class Proposal:
         self.stored = stored
         self.is_delete = is_delete
         self.future = future
+        self.landed: asyncio.Future[None] | None = None
+        """For those who wait for somebody else's write; unlike `future`, nobody cancels it."""
 
 
 class Store:
@@ -116,7 +124,8 @@ class Store:
         self._superseded: list[int] = []
         self._history: deque[Change] = deque()
         self._history_bytes = 0
-        self._decoded: OrderedDict[int, Object] = OrderedDict()
+        self._decoded: OrderedDict[Stored, Object] = OrderedDict()
+        self._decoded_bytes = 0
         self._listeners: list[Callable[[Sequence[Change]], None]] = []
         self.compacted = log.compacted()
         self.revision = self.compacted
@@ -148,11 +157,13 @@ class Store:
     def decoded(self, stored: Stored) -> Object:
         """The object as shared, immutable JSON, from a bounded cache."""
         cache = self._decoded
-        found = cache.get(stored.revision)
+        found = cache.get(stored)
         if found is None:
-            found = cache[stored.revision] = codec.decode(stored.data)
-            if len(cache) > DECODED_MAX:
-                cache.popitem(last=False)
+            found = cache[stored] = codec.decode(stored.data)
+            self._decoded_bytes += len(stored.data)
+            while len(cache) > DECODED_MAX or self._decoded_bytes > DECODED_BYTES_MAX:
+                oldest, _ = cache.popitem(last=False)
+                self._decoded_bytes -= len(oldest.data)
         return found
 
     def range_at(
@@ -193,11 +204,15 @@ class Store:
     # Writing
 
     def put(self, resource: str, key: str, obj: Object) -> "asyncio.Future[Stored]":
-        """Write `obj`, whose resourceVersion this sets; the future ends when the write is durable."""
+        """Write `obj`, whose resourceVersion this sets; the future ends when it is durable."""
         self._assigned += 1
         obj["metadata"]["resourceVersion"] = str(self._assigned)
         stored = Stored(key, self._assigned, codec.encode(obj))
         return self._propose(resource, stored, is_delete=False)
+
+    def propose(self, resource: str, key: str, obj: Object) -> None:
+        """Write `obj` without waiting; those who follow the store learn of it."""
+        self.put(resource, key, obj).add_done_callback(_heard)
 
     def delete(self, resource: str, key: str, last: Object) -> "asyncio.Future[Stored]":
         """Remove an object; `last` is its final state, which watchers see under a new revision."""
@@ -206,6 +221,18 @@ class Store:
         return self._propose(
             resource, Stored(key, self._assigned, codec.encode(last)), is_delete=True
         )
+
+    async def settled(self, resource: str, key: str) -> None:
+        """Wait for the write under way to an object, if there is one; raises if it fails.
+
+        An answer that rests on such a write must not be given before it is durable.
+        """
+        proposal = self.table(resource).pending.get(key)
+        if proposal is None:
+            return
+        if proposal.landed is None:
+            proposal.landed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(proposal.landed)
 
     async def drain(self) -> None:
         """Wait until every write under way is durable or has failed."""
@@ -266,12 +293,16 @@ class Store:
             for proposal in batch:
                 if not proposal.future.done():
                     proposal.future.set_result(proposal.stored)
+                if proposal.landed is not None:
+                    proposal.landed.set_result(None)
         else:
             # What was proposed meanwhile may build upon the failed writes, so it fails with them.
             for proposal in [*batch, *self._queue]:
                 self.table(proposal.resource).pending.pop(proposal.stored.key, None)
                 if not proposal.future.done():
                     proposal.future.set_exception(failure)
+                if proposal.landed is not None:
+                    proposal.landed.set_exception(failure)
             self._queue = []
             self._superseded.extend(superseded)
         self._flush()
@@ -307,7 +338,7 @@ class Store:
         stored = Stored(row.key, row.revision, row.value)
         change = Change(row.resource, row.revision, table.live.get(row.key), stored, row.is_delete)
         table.apply(change)
-        self.revision = row.revision
+        self.revision = max(self.revision, row.revision)
         if row.revision > self.compacted:
             self._remember(table, change)
             self._trim_history()
@@ -331,8 +362,14 @@ class Store:
             self._forget(change)
 
     def _forget(self, change: Change) -> None:
-        """Note the rows that nobody can ask for any more; they leave the log with the next commit."""
+        """Note the rows that nobody can ask for any more; the next commit takes them along."""
         if change.before is not None:
             self._superseded.append(change.before.revision)
         if change.after is None:
             self._superseded.append(change.revision)
+
+
+def _heard(done: "asyncio.Future[Stored]") -> None:
+    """A failure that nobody asks for is no mistake of the program."""
+    if not done.cancelled():
+        done.exception()

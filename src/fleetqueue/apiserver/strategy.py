@@ -7,7 +7,7 @@ changed in place, `old` is what is stored and must not be touched.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fleetqueue.api.field_errors import FieldError
 
@@ -46,7 +46,11 @@ class Strategy:
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_errors
     prepare_status: Callable[[Object, Object], None] = _nothing
     """On a write to /status, after the server has put all but `status` back."""
+    as_read: Callable[[Object], None] = _nothing
+    """After all checks: what kube-apiserver changes only when it reads the stored object back."""
     validate_status: Callable[[Object, Object], list[FieldError]] = _no_errors
+    reset: Mapping[str, Any] = field(default_factory=dict)
+    """What a write to the whole object cannot change, where that is more than `status`."""
     status_reset: Mapping[str, Any] = field(default_factory=lambda: {"f:spec": {".": {}}})
     """What a write to /status cannot change, as a field set."""
     warnings: Callable[[Object, Object | None], list[str]] = _no_warnings
@@ -55,6 +59,8 @@ class Strategy:
     """(name, is_prefix) -> what is wrong with metadata.name; None means a DNS subdomain."""
     has_generation: bool = True
     """metadata.generation starts at 1 and grows when anything but metadata and status changes."""
+    generation_grows: bool = True
+    """Whether it ever does; a few kinds stay at 1."""
     has_status: bool = True
     """A write to the main resource leaves `status` alone, and /status exists."""
     fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
@@ -79,9 +85,20 @@ class Strategy:
     """A deletion answers with the object that was deleted, not with a Status."""
 
 
+class View(NamedTuple):
+    """A kind of its own as which a subresource shows an object: a Scale."""
+
+    kind: tuple[str, str, str]
+    """Group, version and kind."""
+    read: Callable[[Any, Object], Object]
+    """(the call, an object) -> what is shown of it."""
+    write: Callable[[Any, Object, Object], Object]
+    """(the call, an object, what it should show) -> the object that shows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """A part of an object that a subresource writes: what it leaves of `obj`, and what it checks."""
+    """A part of an object that a subresource writes: what it leaves of `obj`, what it checks."""
 
     name: str
     restrict: Callable[[Object, Object], Object]
@@ -89,6 +106,7 @@ class Aspect:
     validate: Callable[[Object, Object], list[FieldError]] | None = None
     reset: Object = field(default_factory=dict)
     """The fields, as a field set, that a write to this part cannot change."""
+    view: View | None = None
 
 
 def only_status(obj: Object, old: Object) -> Object:
@@ -97,7 +115,7 @@ def only_status(obj: Object, old: Object) -> Object:
 
 
 def only_custom_status(obj: Object, old: Object) -> Object:
-    """A status write of a custom resource changes status, and of metadata what the field manager notes."""
+    """A status write of a custom resource changes status, and of metadata the managers alone."""
     kept = ("managedFields", "resourceVersion")
     metadata = {name: value for name, value in old["metadata"].items() if name not in kept}
     metadata |= {name: obj["metadata"][name] for name in kept if name in obj["metadata"]}

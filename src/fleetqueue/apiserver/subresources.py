@@ -14,13 +14,17 @@ from fleetqueue.apiserver.reads import Reader
 from fleetqueue.apiserver.registry import Resource, Version
 from fleetqueue.apiserver.request import Response
 from fleetqueue.apiserver.shapes import BuiltinShape
-from fleetqueue.apiserver.strategy import Aspect
+from fleetqueue.apiserver.strategy import Aspect, View
 from fleetqueue.apiserver.writes import Writer
 
 Object = dict[str, Any]
 Answer = Callable[[Call], Awaitable[Response]]
 
-SCALE = Aspect("scale", lambda obj, old: obj)
+SCALE = Aspect(
+    "scale",
+    lambda obj, old: obj,
+    view=View(("autoscaling", "v1", "Scale"), scales.read_scale, scales.with_replicas),
+)
 
 
 class Subresources:
@@ -39,7 +43,7 @@ class Subresources:
         name, verb = call.route.subresource, call.route.verb
         described = call.version.subresources[name]
         if verb not in described.verbs:
-            raise problems.wrong_method()
+            raise call.wrong_verb()
         if name == "scale":
             return await self._scale(call)
         aspect = call.resource.strategy.aspects.get(name)

@@ -8,6 +8,7 @@ from fleetqueue.apiserver.access import reviews, token_reviews
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.pod_actions import PodActions
 from fleetqueue.apiserver.reads import Page, Reader, written
 from fleetqueue.apiserver.request import Response
@@ -66,7 +67,22 @@ class VirtualResources:
         bodies.report_unknown(call, found + unknown)
         if call.resource.namespaced:
             bodies.check_namespace(call, obj)
+        self._note_manager(call, obj)
         return written(form, self._reviewed(call, obj), 201)
+
+    def _note_manager(self, call: Call, obj: Object) -> None:
+        """Reviews are not stored, but the answer tells who set what, as for any object."""
+        entries = managed.track_update(
+            None,
+            obj,
+            call.version.shape.node,
+            manager=call.manager,
+            api_version=call.api_version,
+            subresource="",
+            now=self._core.now(),
+        )
+        if entries:
+            obj["metadata"]["managedFields"] = entries
 
     def _reviewed(self, call: Call, obj: Object) -> Object:
         gate, user = self._gate, call.user
@@ -85,7 +101,9 @@ class VirtualResources:
                 return reviews.self_subject_rules_review(obj, user, gate.rbac)
 
     async def _bind(self, call: Call) -> Response:
-        body, _ = bodies.read_object(call)
+        body, found = bodies.read_object(call)
+        body, unknown = call.version.shape.clean(body)
+        bodies.report_unknown(call, found + unknown)
         name = (body.get("metadata") or {}).get("name") or ""
         pods = self._core.registry.find("", "v1", "pods")
         assert pods is not None
@@ -103,7 +121,7 @@ class VirtualResources:
                 if item["metadata"]["name"] == call.route.name:
                     obj = {"kind": "ComponentStatus", "apiVersion": "v1", **item}
                     return self._reader.shown(call, form, obj)
-            raise call.not_found()
+            raise problems.not_found("", "componentstatus", call.route.name)
         return self._reader.listed(call, form, items, Page([], 0))
 
 

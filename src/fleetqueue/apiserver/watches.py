@@ -31,9 +31,11 @@ class WatchOpener:
         core = self._core
         form = forms.choose(call)
         if form.is_yaml:
+            streamed = ", ".join(f"{name};stream=watch" for name in forms.STREAMED)
             raise problems.not_acceptable(
-                "only the following media types are accepted: application/json;stream=watch"
+                f"only the following media types are accepted: {streamed}"
             )
+        _check_seconds(call)
         wants_initial = _wants_initial(call)
         since = self._since(call)
         view = self._view(call, form)
@@ -60,22 +62,25 @@ class WatchOpener:
         return Response(200, frames=frames)
 
     def _needs_webhook(self, call: Call) -> bool:
-        resource = call.resource
-        return resource.convert_later is not None and call.api_version != resource.stored_as
+        # Even in the storage version: it may have been another one when an object was written.
+        return call.resource.convert_later is not None
 
     async def _converted(self, call: Call, form: Form, frames: Frames) -> Frames:
         """The same frames with their objects brought to the watched version by its webhook."""
         async for batch in frames:
             stored = [frame.decode() for frame in batch if frame.type != "BOOKMARK"]
-            objects = iter(await self._core.convert(call.resource, stored, call.api_version))
+            objects = await self._core.convert(call.resource, stored, call.api_version)
+            pairs = zip(stored, objects, strict=True)
             yield [
                 frame
                 if frame.type == "BOOKMARK"
-                else self._reframed(call, form, frame, next(objects))
+                else self._reframed(call, form, frame, *next(pairs))
                 for frame in batch
             ]
 
-    def _reframed(self, call: Call, form: Form, frame: Frame, obj: Object) -> Frame:
+    def _reframed(self, call: Call, form: Form, frame: Frame, stored: Object, obj: Object) -> Frame:
+        if obj is stored:
+            return frame
         shown = self._shown(call, form, obj)
         line = codec.encode({"type": frame.type, "object": shown}) + b"\n"
         return Frame(frame.type, line, lambda: shown)
@@ -107,7 +112,8 @@ class WatchOpener:
         return SECONDS_MIN * (1 + self._core.random.random())
 
     def _view(self, call: Call, form: Form) -> View:
-        version = call.version.name
+        # With its group: two groups may show the same objects under versions of the same name.
+        version = call.api_version
         decode = partial(self._decode, call)
         if form.transform:
             render = partial(self._render_form, call, form)
@@ -171,6 +177,9 @@ def _wants_initial(call: Call) -> bool:
     match = call.request.first("resourceVersionMatch")
     errors = []
     path = "resourceVersionMatch"
+    if not text and not match and call.request.first("resourceVersion") in ("", "0"):
+        # A watch without a version asks for the initial state, by default.
+        text, match = "true", "NotOlderThan"
     if text and match != "NotOlderThan":
         errors.append(
             fields.forbidden(
@@ -183,9 +192,19 @@ def _wants_initial(call: Call) -> bool:
                 path, f"{path} is forbidden for watch unless sendInitialEvents is provided"
             )
         )
+    if match not in ("", "NotOlderThan"):
+        errors.append(fields.unsupported(path, match, ["NotOlderThan"]))
+    if match and call.request.first("continue"):
+        errors.append(fields.forbidden(path, f"{path} is forbidden when continue is provided"))
     if errors:
         raise problems.invalid("meta.k8s.io", "ListOptions", "", errors)
-    return call.request.flag("sendInitialEvents")
+    return text.lower() not in ("", "false", "0")
+
+
+def _check_seconds(call: Call) -> None:
+    text = call.request.first("timeoutSeconds")
+    if text and not text.lstrip("-+").isdecimal():
+        raise problems.bad_request(f"strconv.ParseInt: parsing {fields.show(text)}: invalid syntax")
 
 
 def _expired(since: int, oldest: int) -> Response:

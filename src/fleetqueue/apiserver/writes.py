@@ -1,13 +1,14 @@
 """Create, update, patch and apply: one path from a decoded body to a stored object.
 
-The order of the steps is kube-apiserver's, because clients can tell: decode and default, note who owns
-which field, mutating hooks, prepare, validate, validating hooks, store.
+The order of the steps is kube-apiserver's, because clients can tell: decode and default, note who
+owns which field, mutating hooks, prepare, validate, validating hooks, store.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fleetqueue.api import field_errors as fields
+from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import bodies, problems
 from fleetqueue.apiserver.builtin import objectmeta as object_meta
@@ -17,6 +18,7 @@ from fleetqueue.apiserver.finalization import may_leave
 from fleetqueue.apiserver.hooks import Operation
 from fleetqueue.apiserver.merge import field_sets, managed
 from fleetqueue.apiserver.registry import Resource
+from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.storage import Stored
 from fleetqueue.apiserver.strategy import WHOLE, Aspect
 
@@ -30,9 +32,9 @@ MODIFIED = (
 )
 KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 DUPLICATE_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references "
-    "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate "
-    "UID(s) observed: {uids}"
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
+    "references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+    "duplicate UID(s) observed: {uids}"
 )
 DUPLICATE_OWNERS_LATER = DUPLICATE_OWNERS.replace("{when}", " after mutating admission happens")
 
@@ -65,7 +67,7 @@ class Writer:
         return await self.create_object(call, obj)
 
     async def create_object(self, call: Call, obj: Object, *, owned: bool = False) -> Written:
-        """Create from a decoded body. `owned`: its managedFields are set already, as apply does it."""
+        """Create from a decoded body. `owned`: its managedFields are set already, by apply."""
         core, resource, version = self._core, call.resource, call.version
         metadata = obj["metadata"]
         for name in ("uid", "creationTimestamp", "selfLink", "deletionTimestamp"):
@@ -77,19 +79,23 @@ class Writer:
         operation = Operation("CREATE", call, metadata.get("name", ""), obj, None, _options(call))
         if await core.hooks.mutate(operation):
             obj = self._defaulted(call, operation.obj or obj)
+            bodies.check_namespace(call, obj)
         drop_repeated_owners(call, obj, DUPLICATE_OWNERS_LATER)
         metadata = obj["metadata"]
         self._prepare_create(call, obj)
         errors = self._validate_create(call, obj)
         if errors:
-            raise problems.invalid(resource.group, version.kind, metadata.get("name", ""), errors)
-        for text in resource.strategy.warnings(obj, None):
+            name = metadata.get("name", "")
+            raise problems.invalid(resource.stored_group, version.kind, name, errors)
+        for text in [*_finalizer_warnings(call, obj, None), *resource.strategy.warnings(obj, None)]:
             call.warn(text)
         obj = call.version.shape.normalise(obj)
         metadata = obj["metadata"]
         operation.obj = obj
         operation.name = metadata["name"]
         await core.hooks.validate(operation)
+        version.shape.settle(obj)
+        resource.strategy.as_read(obj)
         return await self._insert(call, obj)
 
     def _prepare_create(self, call: Call, obj: Object) -> None:
@@ -121,18 +127,26 @@ class Writer:
             )
         metadata.pop("resourceVersion", None)
         key = resource.key(call.route.namespace, metadata["name"])
-        if core.store.latest(resource.table, key) is not None:
-            raise problems.already_exists(resource.group, resource.plural, metadata["name"])
+        to_store = await self._to_store(resource, obj)
+        existing = core.store.latest(resource.table, key)
+        if existing is not None:
+            await core.store.settled(resource.table, key)
+            raise _exists_already(call, core.live(resource, existing))
         if call.is_dry_run:
             return Written(obj, None, created=True)
-        stored = await self._put(resource, key, obj)
+        stored = await core.store.put(resource.table, key, to_store)
         return Written(obj, stored, created=True)
 
-    async def _put(self, resource: Resource, key: str, obj: Object) -> Stored:
+    async def _to_store(self, resource: Resource, obj: Object) -> Object:
+        """The object in the storage version.
+
+        A webhook may have to be asked, so this comes before the last look at the latest state:
+        nothing may wait between that and the store.
+        """
         if obj["apiVersion"] != resource.stored_as:
             obj = (await self._core.convert(resource, [obj], resource.stored_as))[0]
             obj = {**obj, "metadata": dict(obj["metadata"])}
-        return await self._core.store.put(resource.table, key, ordered(obj, resource))
+        return ordered(obj, resource)
 
     # Update
 
@@ -153,6 +167,7 @@ class Writer:
         body = self._defaulted(call, body)
         if self._core.store.latest(call.resource.table, call.key) is None:
             if call.resource.strategy.allow_create_on_update and not aspect.name:
+                check_version(body["metadata"].pop("resourceVersion", None))
                 return await self.create_object(call, body)
             raise call.not_found()
         self._check_unconditional(call, body)
@@ -173,7 +188,10 @@ class Writer:
     async def change(
         self, call: Call, aspect: Aspect, make: Make, *, owned: bool = False
     ) -> Written:
-        """Read, make, check and store, again if somebody else was faster and the client does not mind."""
+        """Read, make, check and store, again if somebody else was faster.
+
+        Where the client names the version it read, the next round refuses it.
+        """
         core, resource = self._core, call.resource
         for _ in range(RETRIES_MAX):
             live = core.store.latest(resource.table, call.key)
@@ -181,24 +199,19 @@ class Writer:
                 raise call.not_found()
             old = await core.in_version(resource, live, call.api_version)
             obj = make(old)
-            is_conditional = self._check_preconditions(call, obj, old)
+            self._check_preconditions(call, obj, old)
             obj = await self._checked(call, aspect, obj, old, owned)
+            to_store = await self._to_store(resource, obj)
             if core.store.latest(resource.table, call.key) is live:
-                return await self._replace(call, live, obj, old)
-            if is_conditional:
-                break
+                return await self._replace(call, live, obj, old, to_store)
         raise problems.conflict(resource.group, resource.plural, call.route.name, MODIFIED)
 
-    def _check_preconditions(self, call: Call, obj: Object, old: Object) -> bool:
-        """Whether the client named the version it read; raises where that is not the latest."""
+    def _check_preconditions(self, call: Call, obj: Object, old: Object) -> None:
+        """Refuse a client that names another version than the latest, or another object."""
         resource, wanted = call.resource, obj["metadata"].get("resourceVersion")
         wanted = "" if wanted == "0" else wanted
         if wanted and wanted != old["metadata"]["resourceVersion"]:
-            if not str(wanted).isdecimal():
-                quoted = fields.show(str(wanted))
-                raise problems.ApiError(
-                    500, "", f"strconv.ParseUint: parsing {quoted}: invalid syntax"
-                )
+            check_version(wanted)
             raise problems.conflict(resource.group, resource.plural, call.route.name, MODIFIED)
         if not wanted:
             obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -212,7 +225,6 @@ class Writer:
                 f"UID in object meta: {old['metadata']['uid']}"
             )
             raise problems.conflict(resource.group, resource.plural, call.route.name, why)
-        return bool(wanted)
 
     async def _checked(
         self, call: Call, aspect: Aspect, obj: Object, old: Object, owned: bool
@@ -224,23 +236,27 @@ class Writer:
             obj["metadata"]["managedFields"] = managed.keep_times(old, obj)
         else:
             self._track(call, old, obj, aspect)
-        operation = Operation(
-            "UPDATE", call, call.route.name, obj, old, _options(call), aspect.name
-        )
+        operation = _operation(call, aspect, obj, old)
         if await core.hooks.mutate(operation):
-            obj = self._defaulted(call, operation.obj or obj)
+            changed = operation.obj or obj
+            if aspect.view is not None:
+                changed = aspect.view.write(call, obj, changed)
+            obj = self._defaulted(call, changed)
             _keep_system_fields(obj["metadata"], old["metadata"])
         drop_repeated_owners(call, obj, DUPLICATE_OWNERS_LATER)
         obj = self._prepare_update(call, aspect, obj, old)
         errors = self._validate_update(call, aspect, obj, old)
         if errors:
-            raise problems.invalid(resource.group, version.kind, call.route.name, errors)
+            raise problems.invalid(resource.stored_group, version.kind, call.route.name, errors)
         if not aspect.name:
-            for text in resource.strategy.warnings(obj, old):
+            own = resource.strategy.warnings(obj, old)
+            for text in [*_finalizer_warnings(call, obj, old), *own]:
                 call.warn(text)
         obj = call.version.shape.normalise(obj)
-        operation.obj = obj
+        operation.obj = obj if aspect.view is None else aspect.view.read(call, obj)
         await core.hooks.validate(operation)
+        version.shape.settle(obj)
+        resource.strategy.as_read(obj)
         return obj
 
     def _prepare_update(self, call: Call, aspect: Aspect, obj: Object, old: Object) -> Object:
@@ -254,7 +270,8 @@ class Writer:
             ):
                 _copy_field(obj, old, "status")
             strategy.prepare_update(obj, old)
-        if "generation" in old["metadata"] and _spec_changed(call, obj, old):
+        grows = strategy.generation_grows and "generation" in old["metadata"]
+        if grows and _spec_changed(call, obj, old):
             obj["metadata"]["generation"] = old["metadata"]["generation"] + 1
         return obj
 
@@ -262,8 +279,10 @@ class Writer:
         self, call: Call, aspect: Aspect, obj: Object, old: Object
     ) -> list[FieldError]:
         strategy = call.resource.strategy
+        metadata, namespaced = obj["metadata"], call.resource.namespaced
+        errors = object_meta.validate_object_meta(metadata, namespaced, names.path_segment)
         # The common path and each kind check metadata upstream, so every cause is told twice.
-        errors = 2 * object_meta.validate_object_meta_update(obj["metadata"], old["metadata"])
+        errors += 2 * object_meta.validate_object_meta_update(metadata, old["metadata"])
         if aspect.validate is not None:
             errors += aspect.validate(obj, old)
         elif aspect.name == "status":
@@ -273,20 +292,25 @@ class Writer:
         is_status = aspect.name == "status"
         return errors + call.version.shape.validate(obj, old, status_only=is_status)
 
-    async def _replace(self, call: Call, live: Stored, obj: Object, old: Object) -> Written:
+    async def _replace(
+        self, call: Call, live: Stored, obj: Object, old: Object, to_store: Object
+    ) -> Written:
         core, resource = self._core, call.resource
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         is_leaving = may_leave(obj) and resource.strategy.may_leave(obj)
-        if obj == old and not is_leaving:
+        # A write of nothing brings what is stored to the storage version, if that has changed.
+        is_current = core.live(resource, live)["apiVersion"] == resource.stored_as
+        if obj == old and is_current and not is_leaving:
+            await core.store.settled(resource.table, call.key)
             return Written(obj, live, created=False)
         if call.is_dry_run:
             return Written(obj, None, created=False)
         if is_leaving:
-            # The answer shows the last state under its own revision, not the deletion's.
-            last = private((await core.convert(resource, [obj], resource.stored_as))[0])
+            # Watchers see the state that was stored last; the answer shows what was asked for.
+            last = private(core.live(resource, live))
             await core.store.delete(resource.table, call.key, ordered(last, resource))
             return Written(obj, None, created=False)
-        stored = await self._put(resource, call.key, obj)
+        stored = await core.store.put(resource.table, call.key, to_store)
         obj["metadata"]["resourceVersion"] = str(stored.revision)
         return Written(obj, stored, created=False)
 
@@ -303,9 +327,29 @@ class Writer:
             return dict(call.resource.strategy.status_reset)
         if aspect.name:
             return aspect.reset
+        if call.resource.strategy.reset:
+            return dict(call.resource.strategy.reset)
         if call.resource.strategy.has_status and "status" in call.version.subresources:
             return field_sets.of(("status",))
         return {}
+
+    def converter(self, call: Call) -> managed.Convert | None:
+        """Brings an object to the versions in which others own fields of it."""
+        resource = call.resource
+        # A custom resource may have had more versions once: what was owned in those is let go.
+        is_alone = len(resource.versions) == 1 and not resource.is_custom
+        if is_alone or resource.convert_later is not None:
+            return None
+
+        def convert(obj: Object, api_version: str) -> tuple[Object, Node] | None:
+            group, _, name = api_version.rpartition("/")
+            version = resource.versions.get(name)
+            if version is None or group != resource.group:
+                return None
+            whole = obj if "metadata" in obj else {**obj, "metadata": {}}
+            return self._core.convert_now(resource, whole, api_version), version.shape.node
+
+        return convert
 
     def _track(self, call: Call, old: Object | None, obj: Object, aspect: Aspect) -> None:
         """Note in managedFields which fields this write changed."""
@@ -318,11 +362,35 @@ class Writer:
             subresource=aspect.name,
             now=self._core.now(),
             reset=self.reset_fields(call, aspect),
+            convert=self.converter(call),
         )
         if entries:
             obj["metadata"]["managedFields"] = entries
         else:
             obj["metadata"].pop("managedFields", None)
+
+
+def check_version(version: Any) -> None:
+    """A resourceVersion means nothing to clients, but it is a number."""
+    if version and not str(version).isdecimal():
+        quoted = fields.show(str(version))
+        raise problems.ApiError(500, "", f"strconv.ParseUint: parsing {quoted}: invalid syntax")
+
+
+def _exists_already(call: Call, existing: Object) -> problems.ApiError:
+    resource, metadata = call.resource, existing["metadata"]
+    error = problems.already_exists(resource.group, resource.plural, metadata["name"])
+    if "deletionTimestamp" in metadata:
+        error.message = f"object is being deleted: {error.message}"
+    return error
+
+
+def _operation(call: Call, aspect: Aspect, obj: Object, old: Object) -> Operation:
+    """What hooks see of an update: the objects, or what a subresource makes of them."""
+    view, kind = aspect.view, None
+    if view is not None:
+        obj, old, kind = view.read(call, obj), view.read(call, old), view.kind
+    return Operation("UPDATE", call, call.route.name, obj, old, _options(call), aspect.name, kind)
 
 
 def drop_repeated_owners(call: Call, obj: Object, warning: str) -> None:
@@ -337,6 +405,19 @@ def drop_repeated_owners(call: Call, obj: Object, warning: str) -> None:
     if repeated:
         obj["metadata"]["ownerReferences"] = kept
         call.warn(warning.format(when="", uids=", ".join(repeated)))
+
+
+def _finalizer_warnings(call: Call, obj: Object, old: Object | None) -> list[str]:
+    """Built-in kinds refuse finalizers without a domain; custom ones are only warned of."""
+    if not call.resource.is_custom:
+        return []
+    known = (old or {"metadata": {}})["metadata"].get("finalizers") or ()
+    return [
+        f"metadata.finalizers: {fields.show(name)}: prefer a domain-qualified finalizer name to "
+        "avoid accidental conflicts with other finalizer writers"
+        for name in obj["metadata"].get("finalizers") or ()
+        if "/" not in name and name not in known
+    ]
 
 
 def _options(call: Call) -> Object:

@@ -19,7 +19,10 @@ DecodeError = msgspec.DecodeError
 
 
 def decode(data: bytes | str) -> Any:
-    return _decoder.decode(data)
+    try:
+        return _decoder.decode(data)
+    except UnicodeDecodeError as error:
+        raise DecodeError(str(error)) from error
 
 
 def decode_leniently(data: bytes) -> Any:
@@ -57,7 +60,7 @@ def _counted(items: list[tuple[str, Any]]) -> _Counted:
 def duplicate_keys(data: bytes) -> list[str]:
     """Paths of keys that an object names twice; only field validation asks for them."""
     found: list[str] = []
-    _find_twice(json.loads(data, object_pairs_hook=_counted), "", found)
+    _find_twice(json.loads(data.decode(errors="replace"), object_pairs_hook=_counted), "", found)
     return found
 
 

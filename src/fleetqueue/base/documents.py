@@ -72,12 +72,23 @@ def _load_json_stream(text: str) -> list[Any] | None:
     while True:
         position = _after_blanks(text, position)
         if position == len(text):
-            return found
+            return None if _has_lone_surrogate(text, found) else found
         try:
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
             return None
         found.append(value)
+
+
+def _has_lone_surrogate(text: str, found: list[Any]) -> bool:
+    """JSON may escape half a character; YAML, which these documents are, may not."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return False
+    try:
+        codec.encode(found)
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _after_blanks(text: str, position: int) -> int:

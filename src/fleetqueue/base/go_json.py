@@ -5,6 +5,7 @@ _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _ESCAPES = b'"\\/bfnrt'
 _HEX = b"0123456789abcdefABCDEF"
 _DIGITS = b"0123456789"
+_DEPTH_MAX = 10_000
 
 
 class _Broken(Exception):
@@ -20,8 +21,28 @@ def syntax_error(data: bytes) -> str:
     except _Broken as broken:
         return str(broken)
     except RecursionError:
-        return "exceeded max depth"
+        return too_deep(data)
     return ""
+
+
+def too_deep(data: bytes) -> str:
+    """The message for a document that is nested deeper than Go's scanner goes."""
+    depth, is_text, is_escaped = 0, False, False
+    for letter in data:
+        if is_text:
+            is_text = is_escaped or letter != ord('"')
+            is_escaped = not is_escaped and letter == ord("\\")
+        elif letter == ord('"'):
+            is_text = True
+        elif letter in b"[{":
+            depth += 1
+            if depth > _DEPTH_MAX:
+                break
+        elif letter in b"]}":
+            depth -= 1
+    else:
+        letter = ord("[")
+    return f"invalid character {_quoted(letter)} exceeded max depth"
 
 
 def _value(data: bytes, at: int) -> int:

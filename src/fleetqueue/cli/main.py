@@ -1,4 +1,4 @@
-"""The `fleetqueue` command. Each verb lives in its own file and is imported only when it is used."""
+"""The `fleetqueue` command. Each verb lives in its own file, imported when it is used."""
 
 import importlib
 import sys
@@ -47,7 +47,9 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run a command; what goes wrong is told in a sentence, and the exit code says whose turn it is."""
+    """Run a command; what goes wrong is told in a sentence, and the exit code says whose turn it
+    is.
+    """
     try:
         return cli.main(arguments, prog_name="fleetqueue", standalone_mode=False)
     except click.ClickException as error:
@@ -55,6 +57,9 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
         sys.exit(130)
-    except (FleetqueueError, OSError) as error:
+    except FleetqueueError as error:
+        click.echo(error.render(), err=True)
+        sys.exit(error.exit_code)
+    except OSError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)

@@ -97,6 +97,12 @@ class FleetCluster:
         await self.kill()
         await self.start()
 
+    async def stop(self) -> None:
+        """Also where its log died under it: what it began must not outlive the test."""
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            await instance.stop()
+
     @property
     def is_idle(self) -> bool:
         under_way = any(transport.under_way for transport in self._transports)
@@ -142,8 +148,7 @@ class Fleet:
         for run in self._runs:
             await self._stop(run)
         for cluster in self.clusters.values():
-            if cluster.is_up:
-                await cluster.instance.stop()
+            await cluster.stop()
 
     async def add_cluster(self, name: str) -> FleetCluster:
         cluster = FleetCluster(name, self.clock, f"{self.seed}/{name}")
@@ -187,7 +192,9 @@ class Fleet:
         await self._loop.idle()
 
     async def settle(self) -> None:
-        """Until nothing is left to do: no write under way, no key queued or backing off, caches current."""
+        """Until nothing is left to do: no write under way, no key queued or backing off, caches
+        current.
+        """
         deadline = self._loop.time() + SETTLE_SECONDS_MAX
         await self._loop.idle()
         while True:

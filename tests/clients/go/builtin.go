@@ -140,7 +140,7 @@ func podSurvives(ctx context.Context, s *suite) error {
 }
 
 func updateConflict(ctx context.Context, s *suite) error {
-	one := &corev1.ConfigMap{ObjectMeta: s.named("updated")}
+	one := &corev1.ConfigMap{ObjectMeta: s.named("updated"), Data: map[string]string{"a": "0"}}
 	if err := s.client.Create(ctx, one); err != nil {
 		return err
 	}

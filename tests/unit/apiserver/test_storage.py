@@ -8,7 +8,7 @@ import pytest
 
 from fleetqueue.apiserver import storage
 from fleetqueue.apiserver.log import MemoryLog, Row, SqliteLog, StorageError
-from fleetqueue.apiserver.storage import Change, Store
+from fleetqueue.apiserver.storage import Change, Store, Stored
 
 
 def thing(name: str, **more: Any) -> dict[str, Any]:
@@ -171,3 +171,50 @@ def test_a_database_of_a_later_format_is_refused(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(StorageError, match="storage format 99"):
         SqliteLog(path)
+
+
+async def test_what_a_page_comes_after_never_widens_its_prefix() -> None:
+    store = Store(MemoryLog())
+    for key in ("a/secret", "b/x", "c/secret"):
+        await store.put("things", key, thing(key))
+    for after in ("0", "a", "a/secret", "b/"):
+        found = store.range_at("things", "b/", store.revision, after)
+        assert [stored.key for stored in found] == ["b/x"], after
+    assert list(store.range_at("things", "b/", store.revision, "c")) == []
+
+
+async def test_two_versions_under_one_revision_are_decoded_apart() -> None:
+    store = Store(MemoryLog())
+    live = await store.put("things", "x", thing("x", n=2))
+    shown = Stored("x", live.revision, live.data.replace(b'"n":2', b'"n":1'))
+    assert store.decoded(shown)["n"] == 1
+    assert store.decoded(live)["n"] == 2
+
+
+async def test_who_waits_for_anothers_write_hears_of_its_end_even_if_that_one_gave_up() -> None:
+    store = Store(MemoryLog())
+    store.put("things", "x", thing("x")).cancel()
+    await store.settled("things", "x")
+    assert store.get("things", "x") is not None
+    await store.settled("things", "x")
+
+
+async def test_who_waits_for_anothers_write_hears_of_its_failure() -> None:
+    log = FailingLog()
+    store = Store(log)
+    log.fails = True
+    store.propose("things", "x", thing("x"))
+    with pytest.raises(StorageError):
+        await store.settled("things", "x")
+    assert store.latest("things", "x") is None
+
+
+async def test_decoded_objects_are_kept_within_a_number_of_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(storage, "DECODED_BYTES_MAX", 5_000)
+    store = Store(MemoryLog())
+    for number in range(10):
+        store.decoded(await store.put("things", f"x-{number}", thing("x", text="a" * 1_000)))
+    assert 0 < len(store._decoded) < 5
+    assert store._decoded_bytes == sum(len(stored.data) for stored in store._decoded)

@@ -73,7 +73,7 @@ def resolve(headers: Headers, user: User, authorize: Authorize, uri: str = "") -
 
 def no_user(uri: str, why: str) -> ApiError:
     """kube-apiserver sends this one as plain text; `headers` tell the door to do the same."""
-    text = f"Internal Server Error: {quote(uri)}: {why}"
+    text = f"Internal Server Error: {quote(uri)}: {why}\n"
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, entity)
     headers = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}

@@ -187,7 +187,7 @@ def _work_out(grants: tuple[Grant, ...], attributes: Attributes) -> _Access:
                 continue
             decision = _allowed_by(grant)
             if not rule.names:
-                return _Access(decision, _NOTHING)
+                return _Access(decision, by_name)
             for name in rule.names:
                 by_name.setdefault(name, decision)
     return _Access(_denied(grants), by_name)

@@ -75,7 +75,7 @@ def token_request(obj: Object, url: Account, issuer: Issuer, now: datetime) -> O
     _check_seconds(spec["expirationSeconds"])
     spec["audiences"] = spec.get("audiences") or list(issuer.audiences)
     spec["boundObjectRef"] = reference = spec.get("boundObjectRef")
-    bound = _bound(reference, url, issuer) if reference else None
+    bound = None if reference is None else _bound(reference, url, issuer)
     seconds = spec["expirationSeconds"]
     token = issuer.issue(account, seconds, now, spec["audiences"], bound)
     ends = format_time(now + timedelta(seconds=seconds))
@@ -121,6 +121,8 @@ def _bound(reference: Mapping[str, Any], url: Account, issuer: Issuer) -> Bound:
     if group or kind not in _BOUND:
         full = f"{group}/{version}, Kind={kind}"
         raise problems.bad_request(f"cannot bind token to object of type {full}")
+    if not name:
+        raise problems.bad_request("Name parameter required.")
     namespace = "" if kind == "Node" else url.namespace
     obj = issuer.lookup(_BOUND[kind], namespace, name)
     if obj is None:

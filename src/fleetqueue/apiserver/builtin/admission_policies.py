@@ -78,6 +78,8 @@ def _validate_validation(validation: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
     if not (validation.get("expression") or "").strip():
         errors.append(fields.required(f"{path}.expression", "expression is not specified"))
+    else:
+        errors += rules.validate_expression(validation["expression"], f"{path}.expression")
     for name in ("messageExpression", "message"):
         text = validation.get(name) or ""
         if text and not text.strip():
@@ -185,7 +187,10 @@ def _validate_actions(actions: list[str]) -> Errors:
         if action in actions[:index]:
             errors.append(fields.duplicate(f"{path}[{index}]", action))
     if {"Deny", "Warn"} <= set(actions):
-        why = "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"
+        why = (
+            "must not contain both Deny and Warn (repeating the same validation failure "
+            "information in the API response and headers serves no purpose)"
+        )
         errors.append(fields.wrong(path, actions, why))
     return errors
 

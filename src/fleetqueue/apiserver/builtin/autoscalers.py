@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers; rules are told in the words of autoscaling/v2, whichever way they came."""
+"""HorizontalPodAutoscalers; the rules speak autoscaling/v2, whichever version came."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

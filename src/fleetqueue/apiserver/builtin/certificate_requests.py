@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: what may be asked, approved and issued, and by which part of the API."""
+"""CertificateSigningRequests: what may be asked for, approved and issued, and where."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors, wrongs
 from fleetqueue.apiserver.builtin.making import kind, part, text
+from fleetqueue.apiserver.merge import field_sets
 from fleetqueue.apiserver.strategy import Aspect, Object, Strategy
 
 GROUP = "certificates.k8s.io"
@@ -220,6 +221,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         prepare_create=prepare_request,
         prepare_update=prepare_request_update,
         prepare_status=_keep_decisions,
+        reset=field_sets.of(("spec",), ("status",)),
         validate_status=validate_issue,
         validate_name=lambda name, is_prefix: [],
         fields={"spec.signerName": text("spec", "signerName")},

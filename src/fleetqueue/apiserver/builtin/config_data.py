@@ -34,6 +34,7 @@ def validate_config_map(obj: Object, old: Object | None) -> Errors:
 
 
 def default_secret(obj: Object) -> None:
+    _fill_bytes(obj, "data")
     plain = obj.pop("stringData", None)
     if plain:
         encoded = {key: b64encode(value.encode()).decode() for key, value in plain.items()}
@@ -59,6 +60,13 @@ def decoded_size(data: Mapping[str, str]) -> int:
     return sum(len(value) // 4 * 3 - value.count("=", -2) for value in data.values() if value)
 
 
+def _fill_bytes(obj: Object, name: str) -> None:
+    """A key whose value is null has no bytes, but is there."""
+    for key, value in (obj.get(name) or {}).items():
+        if value is None:
+            obj[name][key] = ""
+
+
 def _validate_keys(data: Mapping[str, Any], path: str) -> Errors:
     errors: Errors = []
     for key in data:
@@ -78,7 +86,9 @@ def _validate_frozen(obj: Object, old: Object | None, parts: tuple[str, ...]) ->
 
 
 STRATEGIES: dict[tuple[str, str], Strategy] = {
-    ("", "ConfigMap"): kind(validate_config_map, has_status=False),
+    ("", "ConfigMap"): kind(
+        validate_config_map, default=lambda obj: _fill_bytes(obj, "binaryData"), has_status=False
+    ),
     ("", "Secret"): kind(
         validate_secret,
         default=default_secret,

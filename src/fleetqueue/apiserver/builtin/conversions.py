@@ -6,6 +6,7 @@ Events exist in two API groups and autoscalers in two versions; each has one sto
 from collections.abc import Callable
 from typing import Any
 
+from fleetqueue.apiserver.builtin import autoscaler_annotations as annotated
 from fleetqueue.base import codec
 
 Object = dict[str, Any]
@@ -32,6 +33,10 @@ def convert_event(obj: Object, api_version: str) -> Object:
     names = _EVENT_BACK if to_core else _EVENT_RENAMES
     body = {names.get(name, name): value for name, value in obj.items()}
     body["apiVersion"] = api_version
+    if not to_core:
+        for name in ("reportingController", "reportingInstance"):
+            if body.get(name) == "":
+                del body[name]
     return body
 
 
@@ -52,9 +57,10 @@ def _autoscaler_to_v1(body: Object) -> Object:
             spec["targetCPUUtilizationPercentage"] = target["averageUtilization"]
         else:
             others.append(metric)
+    behavior = spec.pop("behavior", None)
     kept = {
-        METRICS: others,
-        BEHAVIOR: spec.pop("behavior", None),
+        METRICS: [annotated.metric_to_v1(metric, "target") for metric in others],
+        BEHAVIOR: annotated.behavior_to_v1(behavior) if behavior else None,
         CONDITIONS: status.pop("conditions", None),
         CURRENT_METRICS: _current_v1(status),
     }
@@ -67,6 +73,8 @@ def _autoscaler_to_v1(body: Object) -> Object:
 
 
 def _current_v1(status: Object) -> list[Object]:
+    if status:
+        status.setdefault("currentReplicas", 0)
     others = []
     for metric in status.pop("currentMetrics", None) or []:
         current = (metric.get("resource") or {}).get("current") or {}
@@ -74,14 +82,15 @@ def _current_v1(status: Object) -> list[Object]:
         if is_cpu and "averageUtilization" in current:
             status["currentCPUUtilizationPercentage"] = current["averageUtilization"]
         else:
-            others.append(metric)
+            others.append(annotated.metric_to_v1(metric, "current"))
     return others
 
 
 def _autoscaler_to_v2(body: Object) -> Object:
     spec, status = body.get("spec") or {}, body.get("status") or {}
     annotations = dict(body["metadata"].get("annotations") or {})
-    metrics = _taken(annotations, METRICS) or []
+    found = _taken(annotations, METRICS) or []
+    metrics = [annotated.metric_to_v2(metric, "target") for metric in found]
     percentage = spec.pop("targetCPUUtilizationPercentage", None)
     if percentage is not None:
         target = {"type": "Utilization", "averageUtilization": percentage}
@@ -90,7 +99,7 @@ def _autoscaler_to_v2(body: Object) -> Object:
         spec["metrics"] = metrics
     behavior = _taken(annotations, BEHAVIOR)
     if behavior:
-        spec["behavior"] = behavior
+        spec["behavior"] = annotated.behavior_to_v2(behavior)
     _current_v2(status, annotations)
     if annotations:
         body["metadata"]["annotations"] = annotations
@@ -100,7 +109,8 @@ def _autoscaler_to_v2(body: Object) -> Object:
 
 
 def _current_v2(status: Object, annotations: Object) -> None:
-    current = _taken(annotations, CURRENT_METRICS) or []
+    found = _taken(annotations, CURRENT_METRICS) or []
+    current = [annotated.metric_to_v2(metric, "current") for metric in found]
     percentage = status.pop("currentCPUUtilizationPercentage", None)
     if percentage is not None:
         value = {"averageUtilization": percentage}

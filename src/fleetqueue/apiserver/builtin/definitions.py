@@ -44,19 +44,18 @@ def prepare_definition_update(obj: Object, old: Object) -> None:
 
 
 def validate_definition(obj: Object) -> Errors:
-    return _structural(obj, None)
+    return _structural_errors(obj, None)
 
 
 def validate_definition_update(obj: Object, old: Object) -> Errors:
-    return _structural(obj, old)
+    return _structural_errors(obj, old)
 
 
-def _structural(obj: Object, old: Object | None) -> Errors:
-    try:
-        from fleetqueue.apiserver.schema.structural import validate_crd
-    except ImportError:
-        return []
-    return validate_crd(obj, old)
+def _structural_errors(obj: Object, old: Object | None) -> Errors:
+    # With it comes the rules language, which a server without CRDs never needs.
+    from fleetqueue.apiserver.schema import structural
+
+    return structural.validate_crd(obj, old)
 
 
 def begin_cleanup(obj: Object) -> None:
@@ -66,6 +65,8 @@ def begin_cleanup(obj: Object) -> None:
     if CLEANUP not in finalizers:
         metadata["finalizers"] = [*finalizers, CLEANUP]
     metadata.pop("deletionGracePeriodSeconds", None)
+    # Of all kinds with a generation, this one alone does not grow when its deletion begins.
+    metadata["generation"] -= 1
     status = obj.setdefault("status", {})
     others = [c for c in status.get("conditions") or () if c.get("type") != "Terminating"]
     status["conditions"] = [

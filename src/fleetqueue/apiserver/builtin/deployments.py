@@ -203,6 +203,5 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         prepare_status=_drop_terminating,
         validate_status=validate_replica_status,
         warnings=workloads.warnings_with_name,
-        fields={"status.replicas": replicas_field},
     ),
 }

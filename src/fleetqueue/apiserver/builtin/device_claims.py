@@ -143,8 +143,6 @@ def _validate_exact(request: Mapping[str, Any], path: str) -> Errors:
 
 
 def _validate_name(name: str, path: str) -> Errors:
-    if not name:
-        return [fields.required(path)]
     return wrongs(path, name, names.dns1123_label(name))
 
 

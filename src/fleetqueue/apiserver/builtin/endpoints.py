@@ -17,7 +17,6 @@ from fleetqueue.apiserver.builtin.selectors import validate_labels
 from fleetqueue.apiserver.strategy import Object, Strategy
 
 DISCOVERY = "discovery.k8s.io"
-DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 ENDPOINTS_MAX = 1000
 ADDRESSES_MAX = 100
@@ -194,8 +193,10 @@ def _validate_hints(hints: Mapping[str, Any], path: str) -> Errors:
     return errors
 
 
-def _warn_of_endpoints(obj: Object, old: Object | None) -> list[str]:
-    return [DEPRECATED]
+def _note_labels(obj: Object, old: Object) -> None:
+    """Labels say which Service a slice belongs to, so they count for its generation."""
+    if (obj["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
+        obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
 def _warn_of_slice(obj: Object, old: Object | None) -> list[str]:
@@ -208,13 +209,13 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
     ("", "Endpoints"): kind(
         validate_endpoints,
         default=default_endpoints,
-        warnings=_warn_of_endpoints,
         has_status=False,
         allow_create_on_update=True,
     ),
     (DISCOVERY, "EndpointSlice"): kind(
         validate_slice,
         default=default_slice,
+        prepare_update=_note_labels,
         warnings=_warn_of_slice,
         has_status=False,
         has_generation=True,

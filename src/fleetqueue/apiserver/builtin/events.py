@@ -5,13 +5,24 @@ from typing import Any
 
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
-from fleetqueue.apiserver.builtin.checks import Errors, immutable, wrongs
+from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, same, wrongs
 from fleetqueue.apiserver.builtin.conversions import convert_event
 from fleetqueue.apiserver.builtin.making import kind, part, text
 from fleetqueue.apiserver.strategy import Object, Strategy
 
 GROUP = "events.k8s.io"
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_REFERENCE = {
+    "Kind": "kind",
+    "Namespace": "namespace",
+    "Name": "name",
+    "UID": "uid",
+    "APIVersion": "apiVersion",
+    "ResourceVersion": "resourceVersion",
+    "FieldPath": "fieldPath",
+}
+_SHOWN = {"involvedObject": _REFERENCE, "source": {"Component": "component", "Host": "host"}}
+_TEXTS = ("reason", "message", "type", "action", "reportingComponent", "reportingInstance")
 _UNSET = ("firstTimestamp", "lastTimestamp", "count")
 _FIXED = (
     "involvedObject",
@@ -91,9 +102,17 @@ def _validate_change(event: Mapping[str, Any], old: Mapping[str, Any]) -> Errors
     if event.get("series") != old.get("series"):
         errors += _validate_series(event)
     for name in _FIXED:
-        shown = "reportingController" if name == "reportingComponent" else name
-        errors += immutable(event.get(name), old.get(name), shown)
+        if not same(event.get(name), old.get(name)):
+            path = "reportingController" if name == "reportingComponent" else name
+            errors.append(fields.wrong(path, _shown(name, event.get(name)), IMMUTABLE))
     return errors
+
+
+def _shown(name: str, value: Any) -> Any:
+    """As the server's inner form prints it: with Go's names, and with what is not set."""
+    if name in _SHOWN:
+        return {part: (value or {}).get(key, "") for part, key in _SHOWN[name].items()}
+    return "" if value is None and name in _TEXTS else value
 
 
 def _validate_series(event: Mapping[str, Any]) -> Errors:

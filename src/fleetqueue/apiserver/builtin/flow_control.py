@@ -1,4 +1,4 @@
-"""FlowSchemas and PriorityLevelConfigurations: stored and checked, though every request is served alike."""
+"""FlowSchemas and PriorityLevelConfigurations: checked and stored, though all are served alike."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -60,6 +60,10 @@ def prepare_job(job: Object) -> None:
     drop_disabled(spec["template"]["spec"])
     if not spec.get("manualSelector"):
         _generate_selector(job)
+
+
+def _show_labels(job: Object) -> None:
+    """A Job that still has no labels is read with those that its pods were given."""
     _default_labels(job)
     # From here on the two sets of labels go separate ways.
     meta = job["metadata"]
@@ -249,6 +253,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         delete_warning=ORPHANED,
         default=default_job,
         prepare_create=prepare_job,
+        as_read=_show_labels,
         prepare_update=_prepare_update,
         validate_create=validate_job,
         validate_update=validate_job_update,

@@ -82,10 +82,10 @@ def _validate_order(resource: str, found: Mapping[str, Quantity | None], path: s
     check(request, default, "defaultRequest", request, why)
     check(low, default, "default", low, "min value {} is greater than default value {}")
     check(default, high, "default", high, "default value {} is greater than max value {}")
-    if default is not None and request is not None and default != request:
-        if not resource_names.is_overcommittable(resource):
-            why = f"default value {default} must equal to defaultRequest value {request} in {resource}"
-            errors.append(fields.wrong(f"{path}.defaultRequest[{resource}]", str(request), why))
+    is_fixed = not resource_names.is_overcommittable(resource)
+    if is_fixed and default is not None and request is not None and default != request:
+        why = f"default value {default} must equal to defaultRequest value {request} in {resource}"
+        errors.append(fields.wrong(f"{path}.defaultRequest[{resource}]", str(request), why))
     return errors
 
 

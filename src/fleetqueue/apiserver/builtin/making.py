@@ -1,4 +1,4 @@
-"""Builds the strategy of a kind out of one rule function and the facts that differ from the usual."""
+"""Builds the strategy of a kind out of one rule function and the facts that are special."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

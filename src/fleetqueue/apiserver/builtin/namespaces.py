@@ -1,4 +1,4 @@
-"""Namespaces: they start Active, become Terminating, and leave when their own finalizers are gone."""
+"""Namespaces: they start Active, become Terminating, and leave without finalizers of their own."""
 
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
@@ -48,6 +48,8 @@ def validate_namespace_status(obj: Object, old: Object) -> Errors:
 
 def begin_termination(obj: Object) -> None:
     obj["status"] = {**part(obj, "status"), "phase": "Terminating"}
+    # A namespace goes when it is empty: there is no grace to speak of.
+    obj["metadata"].pop("deletionGracePeriodSeconds", None)
 
 
 def is_finalized(obj: Object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.addresses import validate_network, validate_port_or_name
-from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, immutable, one_of, wrongs
+from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, one_of, same, wrongs
 from fleetqueue.apiserver.builtin.making import kind, part
 from fleetqueue.apiserver.builtin.selectors import validate_label_selector
 from fleetqueue.apiserver.strategy import Object, Strategy
@@ -119,7 +119,13 @@ def _validate_block(block: Mapping[str, Any], path: str) -> Errors:
 def validate_ip_address(obj: Object, old: Object | None) -> Errors:
     reference, path = part(obj, "spec").get("parentRef"), "spec.parentRef"
     if old is not None:
-        return immutable(reference, part(old, "spec").get("parentRef"), path)
+        if same(reference, part(old, "spec").get("parentRef")):
+            return []
+        shown = reference and {
+            name.capitalize(): reference.get(name, "")
+            for name in ("group", "resource", "namespace", "name")
+        }
+        return [fields.wrong(path, shown, IMMUTABLE)]
     if reference is None:
         return [fields.required(path)]
     errors: Errors = []

@@ -69,9 +69,9 @@ def part_of(obj: Object, name: str) -> Object:
 def _fill_networks(spec: Object) -> None:
     """The old field for one network and the new one for many say the same."""
     one, many = spec.get("podCIDR"), spec.get("podCIDRs")
-    if one and not many:
+    if one and (not many or many[0] != one):
         spec["podCIDRs"] = [one]
-    elif many and one != many[0]:
+    elif many and not one:
         spec["podCIDR"] = many[0]
 
 

@@ -62,7 +62,8 @@ def validate_builtin_meta(meta: Mapping[str, Any], name_check: NameCheck | None 
 
 
 def validate_builtin_meta_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    return validate_object_meta_update(new, old) + validate_finalizers_qualified(new)
+    """What a built-in kind adds to the checks that every update makes of metadata."""
+    return validate_finalizers_qualified(new)
 
 
 def validate_finalizers_qualified(meta: Mapping[str, Any]) -> Errors:

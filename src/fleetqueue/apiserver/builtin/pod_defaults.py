@@ -84,6 +84,11 @@ def default_container(container: Object) -> None:
 def default_volume(volume: Object) -> None:
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
+    default_source(volume)
+
+
+def default_source(volume: Object) -> None:
+    """What a kind of volume leaves out, be it a pod's or a PersistentVolume's."""
     for kind, complete in _VOLUMES.items():
         if (source := volume.get(kind)) is not None:
             complete(source)

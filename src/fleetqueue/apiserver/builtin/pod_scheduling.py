@@ -73,9 +73,9 @@ def validate_gates_only_removed(new: Sequence[Object], old: Sequence[Object], pa
     ]
 
 
-def validate_node_selector_grows(new: Object, old: Object, path: str) -> Errors:
+def validate_node_selector_grows(new: Object | None, old: Object, path: str) -> Errors:
     """While a pod is gated, its choice of nodes may only get narrower."""
-    if all(new.get(key) == value for key, value in old.items()):
+    if all((new or {}).get(key) == value for key, value in old.items()):
         return []
     why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
     return [fields.wrong(path, shown_labels(new), why)]

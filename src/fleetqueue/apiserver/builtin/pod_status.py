@@ -25,7 +25,6 @@ def prepare_pod_status(pod: dict[str, Any], old: Object) -> None:
     before = old.get("status") or {}
     if not status.get("qosClass") and before.get("qosClass"):
         status["qosClass"] = before["qosClass"]
-    _agree_on_addresses(status)
     _keep_generations(status, before)
     status.pop("extendedResourceClaimStatus", None)
     for kind in _LISTS:
@@ -56,7 +55,7 @@ def validate_pod_status(pod: Object, old: Object) -> Errors:
     return errors
 
 
-def _agree_on_addresses(status: dict[str, Any]) -> None:
+def agree_on_addresses(status: dict[str, Any]) -> None:
     """The single address and the list say the same; the single one wins."""
     single, listed = status.get("podIP"), status.get("podIPs")
     if single and (not listed or listed[0].get("ip") != single):

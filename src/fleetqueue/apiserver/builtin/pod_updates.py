@@ -203,7 +203,9 @@ def _validate_and_mask_placement(masked: dict[str, Any], old: Object) -> Errors:
     errors: Errors = []
     after, before = masked.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if after != before:
-        errors += validate_node_selector_grows(after, before, "spec.nodeSelector")
+        errors += validate_node_selector_grows(
+            masked.get("nodeSelector"), before, "spec.nodeSelector"
+        )
         _copy(masked, old, "nodeSelector")
     new_affinity, old_affinity = masked.get("affinity"), old.get("affinity")
     new_nodes = (new_affinity or {}).get("nodeAffinity")

@@ -140,13 +140,13 @@ def _warn_of_node_labels(spec: Object, path: str) -> Warnings:
     terms = (nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms):
         place = f"{below}.{REQUIRED}.nodeSelectorTerms[{index}]"
-        yield from _warn_of_term(term, place, checks_values=False)
+        yield from warn_of_term(term, place, checks_values=False)
     for index, weighted in enumerate(nodes.get(PREFERRED) or ()):
         place = f"{below}.{PREFERRED}[{index}].preference"
-        yield from _warn_of_term(weighted.get("preference") or {}, place, checks_values=True)
+        yield from warn_of_term(weighted.get("preference") or {}, place, checks_values=True)
 
 
-def _warn_of_term(term: Object, path: str, *, checks_values: bool) -> Warnings:
+def warn_of_term(term: Object, path: str, *, checks_values: bool) -> Warnings:
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         below, key = f"{path}.matchExpressions[{index}]", expression.get("key", "")
         if key in DEPRECATED_NODE_LABELS:

@@ -19,7 +19,11 @@ from fleetqueue.apiserver.builtin.pod_preparation import (
 )
 from fleetqueue.apiserver.builtin.pod_resize import prepare_resize, validate_resize
 from fleetqueue.apiserver.builtin.pod_specs import validate_template
-from fleetqueue.apiserver.builtin.pod_status import prepare_pod_status, validate_pod_status
+from fleetqueue.apiserver.builtin.pod_status import (
+    agree_on_addresses,
+    prepare_pod_status,
+    validate_pod_status,
+)
 from fleetqueue.apiserver.builtin.pod_updates import (
     prepare_ephemeral_containers,
     validate_ephemeral_containers_update,
@@ -58,6 +62,12 @@ def grace_seconds(pod: Object, asked: int | None) -> int:
     if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
         return 0
     return 1 if seconds < 0 else seconds
+
+
+def _default(pod: Object) -> None:
+    default_pod(pod)
+    if pod.get("status"):
+        agree_on_addresses(pod["status"])
 
 
 def _warn(pod: Object, old: Object | None) -> list[str]:
@@ -132,7 +142,7 @@ def _spec_fields() -> list[str]:
 
 STRATEGIES: dict[tuple[str, str], Strategy] = {
     ("", "Pod"): Strategy(
-        default=default_pod,
+        default=_default,
         prepare_create=prepare_pod,
         prepare_update=prepare_pod_update,
         validate_create=validate_pod,
@@ -154,6 +164,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
             "status.nominatedNodeName": lambda pod: _status(pod).get("nominatedNodeName", ""),
         },
         graceful_seconds=grace_seconds,
+        returns_deleted=True,
         aspects={
             "ephemeralcontainers": _part(
                 "ephemeralcontainers",
@@ -174,5 +185,6 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_update=_validate_template_update,
         warnings=_warn_of_template,
         has_status=False,
+        returns_deleted=True,
     ),
 }

@@ -15,7 +15,7 @@ _Validate = Callable[[Object], list[FieldError]]
 
 
 def _default_binding(obj: Object) -> None:
-    role = obj.get("roleRef")
+    role = obj.setdefault("roleRef", {})
     if isinstance(role, dict) and not role.get("apiGroup"):
         role["apiGroup"] = GROUP
     for subject in obj.get("subjects") or ():
@@ -171,9 +171,13 @@ def _strategy(**behaviour: Any) -> Strategy:
 
 
 STRATEGIES: dict[tuple[str, str], Strategy] = {
-    (GROUP, "Role"): _strategy(validate_create=_validate_role, validate_update=_update_of_role),
+    (GROUP, "Role"): _strategy(
+        validate_create=_validate_role,
+        validate_update=_update_of_role,
+    ),
     (GROUP, "ClusterRole"): _strategy(
-        validate_create=_validate_cluster_role, validate_update=_validate_cluster_role_update
+        validate_create=_validate_cluster_role,
+        validate_update=_validate_cluster_role_update,
     ),
     (GROUP, "RoleBinding"): _strategy(
         default=_default_binding,

@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors, immutable, one_of, wrongs
+from fleetqueue.apiserver.builtin.internal_form import show_internal
 from fleetqueue.apiserver.builtin.making import kind
 from fleetqueue.apiserver.builtin.objectmeta import is_dns_label
 from fleetqueue.apiserver.builtin.pod_resources import validate_requirements
@@ -36,6 +37,8 @@ def validate_priority_class(obj: Object, old: Object | None) -> Errors:
         why = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
         errors.append(fields.forbidden("value", why))
     policy = obj.get("preemptionPolicy")
+    if policy == "":
+        return [*errors, fields.required("preemptionPolicy")]
     return errors + one_of(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy")
 
 
@@ -80,7 +83,8 @@ def _validate_tolerations(tolerations: list[Mapping[str, Any]]) -> Errors:
     for index, toleration in enumerate(tolerations):
         key = tuple(toleration.get(name) for name in ("key", "operator", "value", "effect"))
         if key in seen:
-            errors.append(fields.duplicate(f"{path}[{index}]", toleration))
+            shown = show_internal("Toleration", toleration)
+            errors.append(fields.duplicate(f"{path}[{index}]", shown))
         seen.add(key)
     return errors
 
@@ -91,6 +95,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         default=_default_priority_class,
         has_status=False,
         has_generation=True,
+        generation_grows=False,
     ),
     ("node.k8s.io", "RuntimeClass"): kind(
         validate_runtime_class,

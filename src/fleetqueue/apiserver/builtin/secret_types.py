@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors
-from fleetqueue.base import codec
+from fleetqueue.base import codec, go_json
 
 Object = Mapping[str, Any]
 
@@ -76,19 +76,11 @@ def _validate_docker(data: Object, key: str) -> Errors:
     try:
         decoded = codec.decode(text)
     except codec.DecodeError:
-        why = "unexpected end of JSON input" if not text.strip() else _first_letter(text)
-        return [fields.wrong(f"data[{key}]", REDACTED, why)]
+        return [fields.wrong(f"data[{key}]", REDACTED, go_json.syntax_error(text))]
     if isinstance(decoded, dict) or decoded is None:
         return []
     why = "json: cannot unmarshal {} into Go value of type map[string]interface {{}}"
     return [fields.wrong(f"data[{key}]", REDACTED, why.format(_go_kind(decoded)))]
-
-
-def _first_letter(text: bytes) -> str:
-    letter = text.decode(errors="replace").lstrip()[:1]
-    if letter in "{[":
-        return "unexpected end of JSON input"
-    return f"invalid character '{letter}' looking for beginning of value"
 
 
 def _go_kind(value: Any) -> str:

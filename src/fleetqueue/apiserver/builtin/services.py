@@ -36,7 +36,7 @@ def default_service(obj: Object) -> None:
             port["targetPort"] = port.get("port", 0)
     if is_reached_from_outside(obj) and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
-    if spec.get("internalTrafficPolicy") is None and spec["type"] != "ExternalName":
+    if spec["type"] != "ExternalName" and spec.get("internalTrafficPolicy") is None:
         spec["internalTrafficPolicy"] = "Cluster"
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
@@ -47,6 +47,11 @@ def default_service(obj: Object) -> None:
 
 def prepare_service(obj: Object) -> None:
     obj["status"] = {"loadBalancer": {}}
+
+
+def _as_read(obj: Object) -> None:
+    if type_of(obj) == "ExternalName":
+        obj["spec"].pop("internalTrafficPolicy", None)
 
 
 def prepare_service_update(obj: Object, old: Object) -> None:
@@ -95,9 +100,9 @@ def _default_affinity(spec: Object) -> None:
     spec["sessionAffinity"] = affinity
     if affinity == "None":
         spec.pop("sessionAffinityConfig", None)
-    elif affinity == "ClientIP":
-        if part(spec, "sessionAffinityConfig", "clientIP").get("timeoutSeconds") is None:
-            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
+    seconds = part(spec, "sessionAffinityConfig", "clientIP").get("timeoutSeconds")
+    if affinity == "ClientIP" and seconds is None:
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
 
 
 def _node_ports(obj: Object) -> set[int]:
@@ -130,6 +135,7 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_service,
         default=default_service,
         prepare_create=prepare_service,
+        as_read=_as_read,
         prepare_update=prepare_service_update,
         validate_status=validate_load_balancer_status,
         validate_name=_NAME,

@@ -91,7 +91,7 @@ def _validate_topologies(terms: list[Mapping[str, Any]]) -> Errors:
         path = f"allowedTopologies[{index}]"
         found, values = _read_term(term, path)
         errors += found
-        if values in seen:
+        if not values or values in seen:
             errors.append(fields.duplicate(f"{path}.matchLabelExpressions", ""))
         seen.append(values)
     return errors
@@ -259,10 +259,12 @@ def _validate_attached(source: Mapping[str, Any], path: str) -> Errors:
         return [fields.required(path, why)]
     if name is not None and inline is not None:
         return [fields.forbidden(path, why)]
-    if name == "":
-        why = "must specify non empty persistentVolumeName"
-        return [fields.required(f"{path}.persistentVolumeName", why)]
-    return []
+    if name is None:
+        return []
+    at = f"{path}.persistentVolumeName"
+    why = "must specify non empty persistentVolumeName"
+    errors = [] if name else [fields.required(at, why)]
+    return errors + wrongs(at, name, names.dns1123_subdomain(name))
 
 
 def validate_attachment_status(obj: Object, old: Object) -> Errors:

@@ -7,17 +7,24 @@ from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin import storage_plugins as plugins
 from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, immutable, one_of, same, wrongs
-from fleetqueue.apiserver.builtin.claim_specs import ACCESS_MODES, VOLUME_MODES, warn_of_fraction
+from fleetqueue.apiserver.builtin.claim_specs import ACCESS_MODES, VOLUME_MODES
 from fleetqueue.apiserver.builtin.file_paths import validate_no_backsteps
 from fleetqueue.apiserver.builtin.internal_form import diff_internal
 from fleetqueue.apiserver.builtin.making import kind, part
 from fleetqueue.apiserver.builtin.pod_affinity import validate_node_selector
+from fleetqueue.apiserver.builtin.pod_defaults import default_source
 from fleetqueue.apiserver.builtin.pod_resources import read
+from fleetqueue.apiserver.builtin.volume_warnings import warn_of_volume
 from fleetqueue.apiserver.strategy import Object, Strategy
 from fleetqueue.base import codec
 
 Source = Callable[[Mapping[str, Any], str], Errors]
 
+MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+MOUNTABLE = (
+    *("gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi"),
+    *("cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"),
+)
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 ONE_SOURCE = "may not specify more than 1 volume type"
 HOST_PATH_TYPES = (
@@ -37,8 +44,7 @@ def default_volume(obj: Object) -> None:
     if not spec.get("persistentVolumeReclaimPolicy"):
         spec["persistentVolumeReclaimPolicy"] = "Retain"
     spec.setdefault("volumeMode", "Filesystem")
-    if spec.get("hostPath") is not None:
-        spec["hostPath"].setdefault("type", "")
+    default_source(spec)
     if not part(obj, "status").get("phase"):
         obj["status"] = {**part(obj, "status"), "phase": "Pending"}
 
@@ -49,8 +55,16 @@ def prepare_volume(obj: Object) -> None:
 
 
 def validate_volume(obj: Object, old: Object | None) -> Errors:
-    errors = validate_volume_spec(obj["spec"], "spec")
+    errors = validate_volume_spec(obj["spec"], "spec") + _validate_mount_options(obj)
     return errors if old is None else errors + _validate_update(obj["spec"], old["spec"])
+
+
+def _validate_mount_options(obj: Object) -> Errors:
+    annotated = MOUNT_OPTIONS in (obj["metadata"].get("annotations") or {})
+    if not annotated or any(obj["spec"].get(source) is not None for source in MOUNTABLE):
+        return []
+    why = "may not specify mount options for this volume type"
+    return [fields.forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", why)]
 
 
 def validate_volume_spec(spec: Mapping[str, Any], path: str) -> Errors:
@@ -86,7 +100,7 @@ def _validate_capacity(capacity: Mapping[str, str] | None, path: str) -> Errors:
     for name, amount in read(capacity).items():
         if amount.sign() < 0:
             text = "must be a valid resource quantity"
-            errors.append(fields.wrong(f"{path}[{name}]", str(amount.value()), text))
+            errors.append(fields.wrong(f"{path}[{name}]", amount.value(), text))
         if amount.sign() <= 0:
             why = "must be greater than zero"
             errors.append(fields.wrong(f"{path}[{name}]", str(amount), why))
@@ -231,17 +245,13 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def _warn(obj: Object, old: Object | None) -> list[str]:
-    return warn_of_fraction(obj["spec"].get("capacity"), "storage", "spec.capacity")
-
-
 STRATEGIES: dict[tuple[str, str], Strategy] = {
     ("", "PersistentVolume"): kind(
         validate_volume,
         default=default_volume,
         prepare_create=prepare_volume,
         prepare_status=_prepare_status,
-        warnings=_warn,
+        warnings=warn_of_volume,
         returns_deleted=True,
     ),
 }

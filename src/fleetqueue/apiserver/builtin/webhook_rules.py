@@ -1,4 +1,4 @@
-"""Rules that webhook configurations and admission policies share: what they match, whom they call."""
+"""What webhook configurations and admission policies share: what they match, whom they call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +14,9 @@ OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
+CONDITION_VARIABLES = (
+    *("object", "oldObject", "request", "authorizer", "params", "namespaceObject", "variables"),
+)
 CONDITIONS_MAX = 64
 URL_FORM = "; desired format: https://host[/path]"
 
@@ -48,8 +51,7 @@ def validate_conditions(conditions: Sequence[Object], path: str) -> Errors:
     taken: set[str] = set()
     for index, condition in enumerate(conditions):
         at, name = f"{path}[{index}]", condition.get("name", "")
-        if not (condition.get("expression") or "").strip():
-            errors.append(fields.required(f"{at}.expression"))
+        errors += validate_expression(condition.get("expression") or "", f"{at}.expression")
         if not name:
             errors.append(fields.required(f"{at}.name"))
         else:
@@ -58,6 +60,18 @@ def validate_conditions(conditions: Sequence[Object], path: str) -> Errors:
                 errors.append(fields.duplicate(f"{at}.name", name))
             taken.add(name)
     return errors
+
+
+def validate_expression(expression: str, path: str) -> Errors:
+    if not expression.strip():
+        return [fields.required(path)]
+    from fleetqueue.apiserver import cel  # costly to load, and rarely needed
+
+    try:
+        cel.compile(expression, dict.fromkeys(CONDITION_VARIABLES, cel.DYN))
+    except cel.CompileError as problem:
+        return [fields.wrong(path, expression, f"compilation failed: {problem}")]
+    return []
 
 
 def validate_client(client: Object, path: str) -> Errors:
@@ -147,7 +161,9 @@ def _validate_url(url: str, path: str) -> Errors:
 
 
 def _validate_service(service: Object, path: str) -> Errors:
-    errors = [fields.required(f"{path}.{n}") for n in ("name", "namespace") if not service.get(n)]
+    # kube-apiserver takes the one for the other when it says which of the two is missing.
+    named = {"name": service.get("namespace"), "namespace": service.get("name")}
+    errors = [fields.required(f"{path}.{part}") for part, value in named.items() if not value]
     port = service.get("port", 443)
     if found := names.port_number(port):
         errors.append(fields.wrong(f"{path}.port", port, f"port is not valid: {', '.join(found)}"))

@@ -151,8 +151,6 @@ class _Checker:
         candidates = _LOGIC.get(expr.function, FUNCTIONS.get(expr.function))
         if candidates is None:
             return self._undeclared(expr.position, expr.function)
-        if any(self.bindings.resolve(kind) == ERROR for kind in kinds):
-            return ERROR
         if expr.function in ("_&&_", "_||_"):
             for argument, kind in zip(expr.arguments, kinds, strict=True):
                 self._expect_bool(argument, kind)

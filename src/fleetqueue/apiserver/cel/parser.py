@@ -15,19 +15,20 @@ from fleetqueue.apiserver.cel.syntax import (
 from fleetqueue.apiserver.cel.types import BOOL, BYTES, DOUBLE, INT, NULL, STRING, UINT
 from fleetqueue.apiserver.cel.values import UInt
 
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("||",),
-    ("&&",),
-    ("<", "<=", ">=", ">", "==", "!=", "in"),
-    ("+", "-"),
-    ("*", "/", "%"),
-)
+_LEVELS = {
+    operator: level
+    for level, operators in enumerate(
+        (("||",), ("&&",), ("<", "<=", ">=", ">", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
+    )
+    for operator in operators
+}
+"""How tightly binary operators bind."""
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
     "STRING, BYTES, IDENTIFIER}"
 )
 _WANTED = {"]": "{']', ','}", "}": "{'}', ','}"}
-_DEPTH_MAX = 100
+_DEPTH_MAX = 120
 _LENGTH_MAX = 100_000
 
 
@@ -89,20 +90,19 @@ class _Parser:
         self.depth += 1
         if self.depth > _DEPTH_MAX:
             raise self.error(self.token.position, "expression recursion limit exceeded: 250")
-        condition = self.binary(0)
+        condition = self.binary()
         if (question := self.take("?")) is not None:
-            then = self.binary(0)
+            then = self.binary()
             self.need(":")
             otherwise = self.expression()
             condition = Call(question.position, "_?_:_", [condition, then, otherwise])
         self.depth -= 1
         return condition
 
-    def binary(self, level: int) -> Expr:
-        if level == len(_LEVELS):
-            return self.unary()
-        left = self.binary(level + 1)
-        while self.token.kind in _LEVELS[level]:
+    def binary(self, least: int = 0) -> Expr:
+        """Operands joined by operators that bind at least this tightly."""
+        left = self.unary()
+        while (level := _LEVELS.get(self.token.kind, -1)) >= least:
             operator = self.advance()
             right = self.binary(level + 1)
             name = "@in" if operator.kind == "in" else f"_{operator.kind}_"

@@ -5,7 +5,7 @@ from typing import Any
 
 from fleetqueue.apiserver.cel import types
 from fleetqueue.apiserver.cel.checker import check
-from fleetqueue.apiserver.cel.errors import CelError, CostExceeded
+from fleetqueue.apiserver.cel.errors import CelError, CompileError, CostExceeded, Issue
 from fleetqueue.apiserver.cel.generator import generate
 from fleetqueue.apiserver.cel.interpreter import interpret
 from fleetqueue.apiserver.cel.literals import walk
@@ -24,9 +24,13 @@ class Program:
     def __init__(self, expression: str, variables: Mapping[str, Type]) -> None:
         self.expression = expression
         self.variables = dict(variables)
-        self.tree = parse(expression)
-        self.used = check(expression, self.tree, self.variables)
-        """The variables that the expression mentions."""
+        try:
+            self.tree = parse(expression)
+            self.used = check(expression, self.tree, self.variables)
+            """The variables that the expression mentions."""
+        except RecursionError:
+            issue = Issue(0, "expression recursion limit exceeded: 250")
+            raise CompileError(expression, [issue]) from None
         self.type = self.tree.type
         self.has_loops = any(isinstance(part, Loop) for part in walk(self.tree))
         self.fast = generate(self.tree, self.variables)
@@ -46,7 +50,8 @@ class Program:
             return self._run(values, own)
         except CelError:
             raise
-        except (TypeError, ValueError, LookupError, ArithmeticError, RecursionError) as problem:
+        except Exception as problem:
+            # Data that does not fit its schema, or a value that no function can take.
             raise CelError(f"no such overload: {problem}") from problem
         finally:
             if budget is not None:

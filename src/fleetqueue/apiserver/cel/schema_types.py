@@ -135,9 +135,29 @@ def loader(kind: Type) -> Loader | None:
     item = loader(kind.parameters[-1])
     if item is None:
         return None
-    if kind.name == "list":
-        return lambda value: None if value is None else [item(one) for one in value]
-    return lambda value: None if value is None else {k: item(one) for k, one in value.items()}
+    return _list_loader(item) if kind.name == "list" else _map_loader(item)
+
+
+def _list_loader(item: Loader) -> Loader:
+    def load(value: Any) -> Any:
+        if value is None or isinstance(value, list):
+            return value and [item(one) for one in value]
+        raise _wrong_data("an array", "array")
+
+    return load
+
+
+def _map_loader(item: Loader) -> Loader:
+    def load(value: Any) -> Any:
+        if value is None or isinstance(value, dict):
+            return value and {key: item(one) for key, one in value.items()}
+        raise _wrong_data("a map", "object")
+
+    return load
+
+
+def _wrong_data(what: str, kind: str) -> CelError:
+    return CelError(f"invalid data, expected {what} for the provided schema with type={kind}")
 
 
 def _double(value: Any) -> Any:
@@ -149,8 +169,10 @@ def _bytes(value: Any) -> Any:
         return value
     try:
         return base64.b64decode(value, validate=True)
-    except binascii.Error as problem:
-        raise CelError(f"Invalid byte formatted string {value}: {problem}") from None
+    except binascii.Error:
+        bad = re.match(r"[A-Za-z0-9+/]{0,}", value)
+        place = f"illegal base64 data at input byte {bad.end() if bad else 0}"
+        raise CelError(f"Invalid byte formatted string {value}: {place}") from None
 
 
 def _timestamp(value: Any) -> Any:

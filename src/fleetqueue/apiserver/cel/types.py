@@ -31,7 +31,7 @@ class Type:
 
     @property
     def is_dynamic(self) -> bool:
-        return self.name in ("dyn", "any", "error")
+        return self.name in ("dyn", "any", "!error!")
 
 
 BOOL = Type("bool")
@@ -44,7 +44,8 @@ NULL = Type("null_type")
 DYN = Type("dyn")
 TIMESTAMP = Type("timestamp")
 DURATION = Type("duration")
-ERROR = Type("error")
+ERROR = Type("!error!")
+"""Of a part that is refused already; it fits everywhere."""
 LIST = Type("list", (DYN,))
 MAP = Type("map", (DYN, DYN))
 QUANTITY = Type("kubernetes.Quantity")

@@ -1,4 +1,5 @@
-"""What looks at a write between its decoding and its storing: the server's own hooks, then webhooks.
+"""What looks at a write between its decoding and its storing: the server's own hooks, then
+webhooks.
 
 In-process hooks are plain functions, so a write that no webhook concerns never yields between
 reading the latest state and proposing the next.
@@ -25,6 +26,8 @@ class Operation:
     old: Object | None
     options: Object = field(default_factory=dict)
     subresource: str = ""
+    kind: tuple[str, str, str] | None = None
+    """Group, version and kind of what is seen, where it is not an object of the resource."""
 
     @property
     def namespace(self) -> str:
@@ -40,7 +43,7 @@ class Operation:
 
     @property
     def is_dry_run(self) -> bool:
-        return self.call.is_dry_run
+        return bool(self.options.get("dryRun"))
 
     def concerns(self, group: str, resource: str, verbs: str, subresource: str = "") -> bool:
         return (
@@ -73,9 +76,16 @@ class AsyncHook(Protocol):
 class Hooks:
     """All hooks of a server, in their order."""
 
-    def __init__(self, own: Sequence[Hook] = (), remote: AsyncHook | None = None) -> None:
+    def __init__(
+        self,
+        own: Sequence[Hook] = (),
+        remote: AsyncHook | None = None,
+        last: Sequence[Hook] = (),
+    ) -> None:
         self.own = list(own)
         self.remote = remote
+        self.last = list(last)
+        """They validate after the webhooks, so that nobody waits between them and the store."""
 
     async def mutate(self, operation: Operation) -> bool:
         for hook in self.own:
@@ -89,3 +99,5 @@ class Hooks:
             hook.validate(operation)
         if self.remote is not None and self.remote.concerns(operation, "validate"):
             await self.remote.validate(operation)
+        for hook in self.last:
+            hook.validate(operation)

@@ -3,9 +3,6 @@
 from base64 import b64decode
 from typing import Any
 
-from cryptography import x509
-from cryptography.x509.oid import NameOID
-
 from fleetqueue.apiserver.access.attributes import Attributes
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.users import MASTERS, user_info
@@ -90,6 +87,9 @@ def _check_subject(operation: Operation) -> None:
     spec = operation.obj.get("spec") or {}
     if spec.get("signerName") != CLIENT_SIGNER:
         return
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
     request = x509.load_pem_x509_csr(b64decode(spec.get("request") or ""))
     groups = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     if any(group.value == MASTERS for group in groups):

@@ -12,6 +12,7 @@ from fleetqueue.apiserver.hooks.pod_placement import (
     RuntimeClasses,
     TaintNodes,
 )
+from fleetqueue.apiserver.hooks.pod_security import PodSecurity
 from fleetqueue.apiserver.hooks.priority import Priority
 from fleetqueue.apiserver.hooks.service_account import ServiceAccounts
 from fleetqueue.apiserver.hooks.service_addresses import ServiceAddresses
@@ -29,6 +30,7 @@ def own_hooks(core: Core, gate: Gate) -> list[Hook]:
         LimitRanger(core),
         ServiceAccounts(core),
         TaintNodes(),
+        PodSecurity(core),
         Priority(core),
         DefaultTolerationSeconds(),
         DefaultStorageClass(core),

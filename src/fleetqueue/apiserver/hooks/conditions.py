@@ -11,7 +11,9 @@ Object = dict[str, Any]
 
 
 def hold(webhook: Object, operation: Operation) -> bool:
-    """Whether no condition says no. One that cannot be evaluated counts as the failure policy says."""
+    """Whether no condition says no. One that cannot be evaluated counts as the failure policy
+    says.
+    """
     conditions = webhook.get("matchConditions")
     if not conditions:
         return True
@@ -24,7 +26,8 @@ def hold(webhook: Object, operation: Operation) -> bool:
             if _program(condition["expression"]).evaluate(variables) is not True:
                 return False
         except CelError as error:
-            failures.append(f"{condition['name']}: {error}")
+            expression = condition["expression"]
+            failures.append(f"expression '{expression}' resulted in error: {error}")
     if not failures:
         return True
     if webhook.get("failurePolicy") == "Ignore":
@@ -33,7 +36,7 @@ def hold(webhook: Object, operation: Operation) -> bool:
         operation.group,
         operation.resource,
         operation.name,
-        f'match condition evaluation of webhook "{webhook["name"]}" failed: {"; ".join(failures)}',
+        failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]",
     )
 
 
@@ -41,7 +44,7 @@ def hold(webhook: Object, operation: Operation) -> bool:
 def _program(expression: str) -> Any:
     from fleetqueue.apiserver import cel
 
-    return cel.compile(expression, {name: cel.DYN for name in ("object", "oldObject", "request")})
+    return cel.compile(expression, dict.fromkeys(("object", "oldObject", "request"), cel.DYN))
 
 
 def _variables(operation: Operation) -> Object:

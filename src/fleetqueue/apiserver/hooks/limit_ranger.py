@@ -1,4 +1,4 @@
-"""Gives containers the default requests and limits of their namespace, and holds all to its bounds."""
+"""Gives containers the default requests and limits of their namespace, and enforces its bounds."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

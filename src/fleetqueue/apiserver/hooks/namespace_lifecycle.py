@@ -1,4 +1,6 @@
-"""Nothing is created in a namespace that does not exist or is going away; three namespaces never go."""
+"""Nothing is created in a namespace that does not exist or is going away; three namespaces never
+go.
+"""
 
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.core import Core

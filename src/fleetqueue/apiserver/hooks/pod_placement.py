@@ -1,4 +1,4 @@
-"""What pods and nodes get for scheduling: default tolerations, a runtime's demands, a first taint."""
+"""What pods and nodes get for scheduling: tolerations, a runtime's demands, a first taint."""
 
 from typing import Any
 

@@ -1,10 +1,12 @@
-"""How webhooks are reached: a URL or a Service, over HTTPS, with the certificate bundle they name."""
+"""How webhooks are reached: a URL or a Service, over HTTPS, with the bundle they name."""
 
 import asyncio
 import base64
+import errno
 import ssl
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fleetqueue.apiserver import bodies
 from fleetqueue.apiserver.core import Core
 from fleetqueue.base import codec
 
@@ -62,9 +64,14 @@ class HttpsRemote:
                     server_hostname=target.server_name or None,
                     allow_redirects=False,
                 ) as response:
-                    return response.status, await response.content.read(ANSWER_BYTES_MAX)
+                    return response.status, await _whole(response.content)
         except TimeoutError as error:
             raise CallFailed("context deadline exceeded") from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            why = "x509: certificate signed by unknown authority"
+            raise CallFailed(f"tls: failed to verify certificate: {why}") from error
+        except aiohttp.ClientConnectorError as error:
+            raise CallFailed(_dial_error(error.host, error.port, error.os_error)) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise CallFailed(str(error)) from error
 
@@ -81,6 +88,24 @@ class HttpsRemote:
                 context.load_verify_locations(cadata=bundle.decode())
             self._contexts[bundle] = context
         return context
+
+
+def _dial_error(host: str, port: int | None, error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError) or error.errno == errno.ECONNREFUSED:
+        return f"dial tcp {host}:{port}: connect: connection refused"
+    return f"dial tcp {host}:{port}: {error.strerror or error}"
+
+
+async def _whole(content: "aiohttp.StreamReader") -> bytes:
+    """All of an answer: one read gives only what has arrived by then."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in content.iter_any():
+        size += len(part)
+        if size > ANSWER_BYTES_MAX:
+            raise CallFailed("http: request body too large")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def find_target(core: Core, client: Object, default_path: str = "") -> Target:
@@ -132,15 +157,38 @@ def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | No
     return None
 
 
-def decode_review(body: bytes, status: int, kind: str) -> Object:
-    """The response part of a review, or CallFailed."""
+STATUS_WORDS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "unknown",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be "
+    "processing the request",
+}
+SERVER_ERROR = 'an error on the server ("unknown") has prevented the request from succeeding'
+
+
+def decode_review(body: bytes, status: int, kind: str, version: str) -> Object:
+    """The response part of a review, or CallFailed in the words of a Go client."""
     if not 200 <= status < 300:
-        raise CallFailed(body.decode(errors="replace")[:1024] or f"status {status}")
+        raise CallFailed(f"failed to call webhook: {STATUS_WORDS.get(status, SERVER_ERROR)}")
     try:
         review = codec.decode(body)
-    except codec.DecodeError as error:
-        raise CallFailed(f"the answer is no JSON: {error}") from error
-    response = review.get("response") if isinstance(review, dict) else None
+    except codec.DecodeError:
+        review = body.decode(errors="replace")
+    if not isinstance(review, dict):
+        found = bodies.no_struct(bodies.json_type(review))
+        raise CallFailed(
+            f"failed to call webhook: couldn't get version/kind; json parse error: {found}"
+        )
+    given = str(review.get("apiVersion", ""))
+    if (given, review.get("kind")) != (version, kind):
+        found = bodies.not_registered(given, str(review.get("kind", "")))
+        raise CallFailed(f"failed to call webhook: {found}")
+    response = review.get("response")
     if not isinstance(response, dict):
-        raise CallFailed(f"the answer is no {kind} with a response")
+        raise CallFailed("received invalid webhook response: webhook response was absent")
     return response

@@ -1,4 +1,4 @@
-"""Gives each pod a service account, that account's token as a volume, and its image pull secrets."""
+"""Gives each pod a service account, that account's token as a volume, and its pull secrets."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -68,10 +68,16 @@ class ServiceAddresses:
             if change.resource != "services":
                 continue
             key = change.stored.key
-            for thing in [thing for thing, owner in self._taken.items() if owner == key]:
-                del self._taken[thing]
+            if change.before is not None:
+                self._forget(key, self._core.store.decoded(change.before))
             if change.after is not None:
                 self._note(key, self._core.store.decoded(change.after))
+
+    def _forget(self, key: str, service: Object) -> None:
+        assert self._taken is not None
+        for thing in things_of(service):
+            if self._taken.get(thing) == key:
+                del self._taken[thing]
 
     def _note(self, key: str, service: Object) -> None:
         assert self._taken is not None
@@ -113,7 +119,8 @@ class ServiceAddresses:
                 self._take_address(operation, key, address)
         if needs_node_port(service):
             self._give_node_ports(operation, key, service)
-        if needs_health_check(service):
+        had_check = operation.old is not None and needs_health_check(operation.old)
+        if needs_health_check(service) and not had_check:
             port = spec.get("healthCheckNodePort") or self._next_port()
             self._take_port(operation, key, port, "spec.healthCheckNodePort")
             spec["healthCheckNodePort"] = port
@@ -129,10 +136,7 @@ class ServiceAddresses:
     def _take_address(self, operation: Operation, key: str, address: str) -> None:
         why = ""
         if ipaddress.ip_address(address) not in NETWORK:
-            why = (
-                f"the provided IP ({address}) is not in the valid range. "
-                f"The range of valid IPs is {NETWORK}"
-            )
+            why = "the provided network does not match the current range"
         elif self._holder(address) not in ("", key):
             why = "provided IP is already allocated"
         if why:
@@ -222,9 +226,9 @@ def _keep_allocated(service: Object, old: Object) -> None:
             number = known.get(port.get("name", ""))
             if not port.get("nodePort") and number and number not in used:
                 port["nodePort"] = number
-    if needs_health_check(service) and needs_health_check(old):
-        if not spec.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = before.get("healthCheckNodePort")
+    is_checked = needs_health_check(service) and needs_health_check(old)
+    if is_checked and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before.get("healthCheckNodePort")
 
 
 def _set_families(operation: Operation, service: Object, old: Object | None) -> None:

@@ -23,6 +23,12 @@ TABLES = {
     f"mutatingwebhookconfigurations.{GROUP}": "mutate",
     f"validatingwebhookconfigurations.{GROUP}": "validate",
 }
+OPTIONS = {
+    "CREATE": "CreateOptions",
+    "UPDATE": "UpdateOptions",
+    "DELETE": "DeleteOptions",
+    "CONNECT": "ConnectOptions",
+}
 CONVERSION_SECONDS = 30.0
 
 
@@ -69,7 +75,9 @@ class Webhooks:
     # Mutating
 
     async def mutate(self, operation: Operation) -> bool:
-        """Ask each in turn; those that asked for it are asked again if a later one changed something."""
+        """Ask each in turn; those that asked for it are asked again if a later one changed
+        something.
+        """
         if operation.obj is None and operation.verb != "DELETE":
             return False
         changed_by: list[int] = []
@@ -95,21 +103,31 @@ class Webhooks:
     async def _apply(self, due: Due, operation: Operation, response: Object) -> bool:
         name = due.webhook["name"]
         call = operation.call
-        assert operation.obj is not None
-        seen = (await self._core.convert(call.resource, [operation.obj], due.api_version))[0]
+        if operation.obj is None:
+            raise problems.internal(
+                f'admission webhook "{name}" attempted to modify the object, which is not '
+                "supported "
+                "for this operation"
+            )
+        seen = await self._shown(due, operation, operation.obj)
+        assert seen is not None
         try:
-            if response.get("patchType") != "JSONPatch":
-                raise CallFailed(f'unsupported patch type "{response.get("patchType", "")}"')
             patch = codec.decode(base64.b64decode(response["patch"]))
             patched = patches.apply_json_patch(seen, patch)
-        except (CallFailed, ValueError, patches.PatchError) as error:
+        except (ValueError, patches.PatchError) as error:
             raise problems.internal(str(error)) from error
         if not isinstance(patched, dict):
             raise problems.internal(f'the patch of webhook "{name}" leaves no object')
         if patched == seen:
             return False
+        if operation.kind is not None:
+            operation.obj = private(patched)
+            return True
         back = (await self._core.convert(call.resource, [private(patched)], call.api_version))[0]
-        operation.obj, _ = call.version.shape.clean(back)
+        try:
+            operation.obj, _ = call.version.shape.clean(back)
+        except problems.ApiError as error:
+            raise problems.internal(error.message.partition(": ")[2]) from error
         return True
 
     # Validating
@@ -144,9 +162,7 @@ class Webhooks:
         except CallFailed as error:
             if webhook.get("failurePolicy") == "Ignore":
                 return None
-            raise problems.internal(
-                f'failed calling webhook "{name}": failed to call webhook: {error}'
-            ) from error
+            raise problems.internal(f'failed calling webhook "{name}": {error}') from error
         for warning in response.get("warnings") or ():
             operation.call.warn(str(warning))
         if not response.get("allowed"):
@@ -161,33 +177,34 @@ class Webhooks:
         try:
             status, body = await self.remote.post(target, codec.encode(review), seconds)
         except CallFailed as error:
-            raise CallFailed(f'Post "{url}": {error}') from error
-        response = remote.decode_review(body, status, "AdmissionReview")
-        if response.get("uid") != review["request"]["uid"]:
-            raise CallFailed(
-                f'expected response.uid="{review["request"]["uid"]}", '
-                f'got "{response.get("uid", "")}"'
-            )
+            raise CallFailed(f'failed to call webhook: Post "{url}": {error}') from error
+        response = remote.decode_review(body, status, "AdmissionReview", "admission.k8s.io/v1")
+        why = _odd_response(response, review["request"]["uid"])
+        if why:
+            raise CallFailed(f"received invalid webhook response: {why}")
         return response
 
     async def _review(self, due: Due, operation: Operation) -> Object:
         call = operation.call
         resource, version = call.resource, due.api_version.rpartition("/")[2]
+        seen = operation.kind or (resource.group, version, resource.versions[version].kind)
+        asked = operation.kind or (resource.group, call.version.name, call.version.kind)
         request: Object = {
             "uid": self._core.new_uid(),
-            "kind": _gvk(resource.group, version, resource.versions[version].kind),
+            "kind": _gvk(*seen),
             "resource": _gvr(resource.group, version, resource.plural),
-            "requestKind": _gvk(resource.group, call.version.name, call.version.kind),
+            "requestKind": _gvk(*asked),
             "requestResource": _gvr(resource.group, call.version.name, resource.plural),
-            "name": operation.name,
             "operation": operation.verb,
             "userInfo": user_info(call.user),
             "object": await self._shown(due, operation, operation.obj),
             "oldObject": await self._shown(due, operation, operation.old),
             "dryRun": operation.is_dry_run,
-            "options": {"kind": _options_kind(call.route.verb), "apiVersion": "meta.k8s.io/v1",
+            "options": {"kind": OPTIONS[operation.verb], "apiVersion": "meta.k8s.io/v1",
                         **operation.options},
         }  # fmt: skip
+        if operation.name:
+            request["name"] = operation.name
         if resource.namespaced:
             request["namespace"] = operation.namespace
         if operation.subresource:
@@ -199,8 +216,8 @@ class Webhooks:
         }
 
     async def _shown(self, due: Due, operation: Operation, obj: Object | None) -> Object | None:
-        if obj is None:
-            return None
+        if obj is None or operation.kind is not None:
+            return obj
         return (await self._core.convert(operation.call.resource, [obj], due.api_version))[0]
 
 
@@ -213,17 +230,23 @@ def _denial(name: str, status: Object) -> problems.ApiError:
     else:
         text = f"{head}: {reason}" if reason else f"{head} without explanation"
     code = status.get("code") or 0
-    if not isinstance(code, int) or not 400 <= code < 600:
-        code = 403
-    return problems.ApiError(
-        code, str(reason or ("Forbidden" if code == 403 else "")), text, status.get("details")
-    )
+    if not isinstance(code, int) or code < 400:
+        code = 400
+    return problems.ApiError(code, str(reason or ""), text, status.get("details"))
 
 
-def _options_kind(verb: str) -> str:
-    return {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}.get(
-        verb, "DeleteOptions"
-    )
+def _odd_response(response: Object, uid: str) -> str:
+    """What is wrong with an answer, if anything is."""
+    if response.get("uid") != uid:
+        return f'expected response.uid="{uid}", got "{response.get("uid", "")}"'
+    patch, kind = response.get("patch"), response.get("patchType")
+    if patch and not kind:
+        return "webhook returned response.patch but not response.patchType"
+    if kind and not patch:
+        return "webhook returned response.patchType but not response.patch"
+    if kind and kind != "JSONPatch":
+        return f'invalid response.patchType of "{kind}"'
+    return ""
 
 
 def _gvk(group: str, version: str, kind: str) -> Object:
@@ -240,7 +263,7 @@ def _gvr(group: str, version: str, resource: str) -> Object:
 def conversion_webhook(core: Core, crd: Object) -> ConvertLater:
     """Converts the objects of a CRD through the webhook that it names."""
     settings = crd["spec"]["conversion"]["webhook"]
-    name = crd["metadata"]["name"]
+    kind = crd["spec"]["names"]["kind"]
 
     async def convert(objects: list[Object], api_version: str) -> list[Object]:
         uid = core.new_uid()
@@ -254,11 +277,14 @@ def conversion_webhook(core: Core, crd: Object) -> ConvertLater:
             target = remote.find_target(core, settings["clientConfig"])
             sender = core.conversion_remote or HttpsRemote()
             status, body = await sender.post(target, codec.encode(review), CONVERSION_SECONDS)
-            response = remote.decode_review(body, status, "ConversionReview")
+            version = "apiextensions.k8s.io/v1"
+            response = remote.decode_review(body, status, "ConversionReview", version)
             return _converted(response, objects, api_version)
         except CallFailed as error:
-            raise problems.internal(
-                f"conversion webhook for {name}, Kind={crd['spec']['names']['kind']} failed: {error}"
+            why = str(error).removeprefix("failed to call webhook: ")
+            why = why if why.startswith("returned ") else f"failed: {why}"
+            raise problems.ApiError(
+                500, "", f"conversion webhook for {objects[0]['apiVersion']}, Kind={kind} {why}"
             ) from error
 
     return convert
@@ -273,7 +299,18 @@ def _converted(response: Object, objects: list[Object], api_version: str) -> lis
         raise CallFailed(f"returned {len(converted)} objects, expected {len(objects)}")
     for obj, before in zip(converted, objects, strict=True):
         if not isinstance(obj, dict) or obj.get("apiVersion") != api_version:
-            raise CallFailed(f"returned an object that is not of {api_version}")
+            found = obj.get("apiVersion", "") if isinstance(obj, dict) else ""
+            raise CallFailed(
+                f"returned invalid converted object at index 0: invalid groupVersion (expected "
+                f"{api_version}, received {found})"
+            )
+        for name in ("name", "namespace", "uid"):
+            old, new = before["metadata"].get(name), (obj.get("metadata") or {}).get(name)
+            if old != new:
+                shown = {"uid": "UID"}.get(name, name)
+                raise CallFailed(
+                    f"returned invalid object: must have the same {shown}: {old} != {new or ''}"
+                )
         # Identity and life cycle are not the webhook's to change.
         metadata = {**before["metadata"]}
         for name in ("labels", "annotations"):

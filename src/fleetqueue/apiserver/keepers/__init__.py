@@ -1,6 +1,7 @@
-"""What a server keeps in order by itself: it follows committed changes and writes as its own client.
+"""What a server keeps in order by itself: it follows committed changes and writes as its own
+client.
 
-A keeper's work is queued by key, done one at a time per keeper, and tried again with growing delays.
+A keeper's work is queued by key, done one at a time, and tried again with growing delays.
 """
 
 import asyncio
@@ -16,8 +17,12 @@ RETRY_SECONDS_MIN = 0.05
 RETRY_SECONDS_MAX = 30.0
 
 
+class Again(Exception):
+    """Somebody else was faster; the work is tried again, and nobody needs to hear of it."""
+
+
 class Keeper(Protocol):
-    """Follows the store. `start` looks at what is there, `follow` at what changes; neither waits."""
+    """`start` looks at what is there, `follow` at what changes; neither waits."""
 
     @property
     def is_idle(self) -> bool: ...
@@ -30,7 +35,7 @@ class Keeper(Protocol):
 
 
 class WorkList:
-    """Keys that need work, each once; done in order by one task that exists only while there is work."""
+    """Keys that need work, each once; done in order by a task that lives while there is work."""
 
     def __init__(self, name: str, work: Callable[[str], Awaitable[None]]) -> None:
         self._name = name
@@ -39,17 +44,24 @@ class WorkList:
         self._failures: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
         self._timers: set[asyncio.TimerHandle] = set()
+        self._is_stopped = False
 
     @property
     def is_idle(self) -> bool:
         return not self._waiting and self._task is None and not self._timers
 
     def add(self, key: str) -> None:
+        if self._is_stopped:
+            # Writes that were under way still land while the server stops.
+            return
         self._waiting[key] = None
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add_after(self, key: str, seconds: float) -> None:
+        if self._is_stopped:
+            return
+
         def fire() -> None:
             self._timers.discard(timer)
             self.add(key)
@@ -58,6 +70,7 @@ class WorkList:
         self._timers.add(timer)
 
     async def stop(self) -> None:
+        self._is_stopped = True
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
@@ -78,10 +91,16 @@ class WorkList:
     async def _attempt(self, key: str) -> None:
         try:
             await self._work(key)
+        except Again:
+            self.add_after(key, self._delay(key))
         except Exception:
-            count = self._failures[key] = self._failures.get(key, 0) + 1
-            delay = min(RETRY_SECONDS_MIN * 2 ** (count - 1), RETRY_SECONDS_MAX)
+            delay = self._delay(key)
             logger.exception("%s failed", self._name, extra={"key": key, "again_in": delay})
             self.add_after(key, delay)
         else:
             self._failures.pop(key, None)
+
+    def _delay(self, key: str) -> float:
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        # The exponent is bounded too: what fails for days would overflow a float.
+        return min(RETRY_SECONDS_MIN * 2.0 ** min(count - 1, 20), RETRY_SECONDS_MAX)

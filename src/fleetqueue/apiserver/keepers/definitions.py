@@ -8,6 +8,7 @@ from fleetqueue.apiserver.custom import CLEANUP, TABLE
 from fleetqueue.apiserver.deletes import Options
 from fleetqueue.apiserver.internal import Internal
 from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.problems import ApiError
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
@@ -48,14 +49,25 @@ class DefinitionKeeper:
             return
         if CLEANUP not in (crd["metadata"].get("finalizers") or ()):
             return
+        failures = await self._empty(name)
+        if not self._core.store.table(name).live:
+            await self._release(name)
+        elif failures:
+            raise failures[0]
+
+    async def _empty(self, name: str) -> list[ApiError]:
+        """Delete what can be deleted; what somebody keeps from going does not hold up the rest."""
+        failures: list[ApiError] = []
         resource = self._core.registry.by_table(name)
-        if resource is not None:
-            for key in list(self._core.store.table(name).keys):
-                namespace, _, short = key.rpartition("/")
+        if resource is None:
+            return failures
+        for key in list(self._core.store.table(name).keys):
+            namespace, _, short = key.rpartition("/")
+            try:
                 await self._internal.delete(resource, namespace, short, Options())
-        if self._core.store.table(name).live:
-            return
-        await self._release(name)
+            except ApiError as error:
+                failures.append(error)
+        return failures
 
     async def _release(self, name: str) -> None:
         def drop(obj: Object) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import FOREGROUND, ORPHAN, Options
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers import Again, WorkList
 from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.storage import Change, Stored
 
@@ -28,6 +28,9 @@ class GarbageCollector:
         self._internal = internal
         self._dependents: dict[str, set[Place]] = {}
         self._owners: dict[Place, tuple[str, ...]] = {}
+        self._absent: set[str] = set()
+        """Owners that were seen to go while somebody named them, whether or not their kind is still
+        served."""
         self._work = WorkList("garbage collection", self._attend)
 
     @property
@@ -37,9 +40,10 @@ class GarbageCollector:
     def start(self) -> None:
         for table, _ in self._core.store.counts():
             for stored in self._core.store.table(table).live.values():
-                self._index(Place(table, stored.key), stored)
-        for place in list(self._owners):
-            self._work.add(_join(place))
+                place = Place(table, stored.key)
+                self._index(place, stored)
+                if _needs_attention(stored):
+                    self._work.add(_join(place))
 
     def follow(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -48,6 +52,7 @@ class GarbageCollector:
                 self._left(place, change)
             else:
                 self._index(place, change.after)
+                self._wake_unblocked(place, change)
                 if _needs_attention(change.after):
                     self._work.add(_join(place))
 
@@ -62,7 +67,7 @@ class GarbageCollector:
         if named == before:
             return
         for uid in before:
-            self._dependents.get(uid, set()).discard(place)
+            self._forget(uid, place)
         for uid in named:
             self._dependents.setdefault(uid, set()).add(place)
         if named:
@@ -73,24 +78,38 @@ class GarbageCollector:
 
     def _left(self, place: Place, change: Change) -> None:
         """An object is gone: its dependents, and owners that wait for it, need a look."""
-        uid = _uid(change.stored)
-        for dependent in self._dependents.get(uid, ()):
+        metadata = self._core.store.decoded(change.stored)["metadata"]
+        if metadata["uid"] in self._dependents:
+            self._absent.add(metadata["uid"])
+        for dependent in self._dependents.get(metadata["uid"], ()):
             self._work.add(_join(dependent))
         for owner in self._owners.pop(place, ()):
-            waiting = self._dependents.get(owner)
-            if waiting is not None:
-                waiting.discard(place)
-                if not waiting:
-                    del self._dependents[owner]
-            self._wake_owner(change, owner)
+            self._forget(owner, place)
+        for reference in metadata.get("ownerReferences") or ():
+            self._wake_owner(reference, place)
 
-    def _wake_owner(self, change: Change, uid: str) -> None:
-        obj = self._core.store.decoded(change.stored)
-        for reference in obj["metadata"].get("ownerReferences") or ():
-            if reference["uid"] == uid:
-                place = self._place(reference, change.stored.key)
-                if place is not None:
-                    self._work.add(_join(place))
+    def _forget(self, owner: str, place: Place) -> None:
+        dependents = self._dependents.get(owner)
+        if dependents is not None:
+            dependents.discard(place)
+            if not dependents:
+                del self._dependents[owner]
+                self._absent.discard(owner)
+
+    def _wake_unblocked(self, place: Place, change: Change) -> None:
+        """An owner may have waited for a dependent that names it no more, or blocks it no more."""
+        before = _references(self._core, change.before)
+        if not before:
+            return
+        after = _references(self._core, change.after)
+        for reference in before:
+            if reference.get("blockOwnerDeletion") and reference not in after:
+                self._wake_owner(reference, place)
+
+    def _wake_owner(self, reference: Object, dependent: Place) -> None:
+        place = self._place(reference, dependent.key)
+        if place is not None:
+            self._work.add(_join(place))
 
     def _place(self, reference: Object, key: str) -> Place | None:
         """Where the owner of an object would be: in its namespace, or cluster-wide."""
@@ -138,12 +157,33 @@ class GarbageCollector:
         if "deletionTimestamp" in obj["metadata"]:
             return
         policy = _policy(obj)
-        if waiting:
-            blocked = any(self._dependents.get(obj["metadata"]["uid"], ()))
-            policy = "Foreground" if blocked else policy
+        if waiting and self._dependents.get(obj["metadata"]["uid"]):
+            policy = "Foreground"
+            if self._is_in_circle(obj):
+                await self._unblock_owners(resource, place)
+                raise Again
         await self._delete(resource, place, obj, policy)
 
+    def _is_in_circle(self, obj: Object) -> bool:
+        """It would wait for a dependent that itself waits, perhaps for this very object."""
+        if not any(r.get("blockOwnerDeletion") for r in obj["metadata"]["ownerReferences"]):
+            return False
+        dependents = self._dependents.get(obj["metadata"]["uid"], ())
+        found = [self._core.get(*dependent) for dependent in dependents]
+        return any(one is not None and _waits_for_dependents(one) for one in found)
+
+    async def _unblock_owners(self, resource: Resource, place: Place) -> None:
+        def unblock(obj: Object) -> None:
+            for reference in obj["metadata"].get("ownerReferences") or ():
+                if reference.get("blockOwnerDeletion"):
+                    reference["blockOwnerDeletion"] = False
+
+        namespace, _, name = place.key.rpartition("/")
+        await self._internal.edit(resource, namespace, name, unblock)
+
     def _owner(self, reference: Object, place: Place) -> Object | None:
+        if reference.get("uid") in self._absent:
+            return None
         group, _, _ = str(reference.get("apiVersion", "")).rpartition("/")
         known = self._core.registry.by_kind(group, str(reference.get("kind", "")))
         if known is None:
@@ -165,7 +205,9 @@ class GarbageCollector:
             policy=policy, uid=metadata["uid"], resource_version=metadata["resourceVersion"]
         )
         namespace, _, name = place.key.rpartition("/")
-        await self._internal.delete(resource, namespace, name, options)
+        if await self._internal.delete(resource, namespace, name, options) is None:
+            # It is gone, or it was written to since it was judged.
+            raise Again
 
     async def _drop_owners(self, resource: Resource, place: Place, gone: set[str]) -> None:
         def drop(obj: Object) -> None:
@@ -212,22 +254,20 @@ class GarbageCollector:
 
 
 def _owner_uids(core: Core, stored: Stored) -> tuple[str, ...]:
+    return tuple(reference.get("uid", "") for reference in _references(core, stored))
+
+
+def _references(core: Core, stored: Stored | None) -> Sequence[Object]:
     # Most objects have no owner; looking for the word is far cheaper than decoding.
-    if b'"ownerReferences"' not in stored.data:
+    if stored is None or b'"ownerReferences"' not in stored.data:
         return ()
-    references = core.store.decoded(stored)["metadata"].get("ownerReferences") or ()
-    return tuple(reference.get("uid", "") for reference in references)
+    return core.store.decoded(stored)["metadata"].get("ownerReferences") or ()
 
 
 def _needs_attention(stored: Stored) -> bool:
     return b'"deletionTimestamp"' in stored.data and (
         b'"%b"' % ORPHAN.encode() in stored.data or b'"%b"' % FOREGROUND.encode() in stored.data
     )
-
-
-def _uid(stored: Stored) -> str:
-    start = stored.data.find(b'"uid":"') + 7
-    return stored.data[start : stored.data.index(b'"', start)].decode()
 
 
 def _waits_for_dependents(owner: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Carries out the deletion of namespaces, and gives each one its service account and root certificate."""
+"""Empties namespaces that go, and gives each new one its service account and certificate."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +17,19 @@ Object = dict[str, Any]
 FINALIZER = "kubernetes"
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 ROOT_ANNOTATION = "kubernetes.io/description"
+NOTHING_FAILED = {
+    "NamespaceDeletionDiscoveryFailure": (
+        *("False", "ResourcesDiscovered", "All resources successfully discovered"),
+    ),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        *("False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    ),
+    "NamespaceDeletionContentFailure": (
+        "False",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+}
 FINALIZE = Aspect("finalize", lambda obj, old: obj, lambda obj, old: [])
 
 
@@ -96,11 +109,16 @@ class NamespaceKeeper:
 
     async def _empty(self, name: str) -> None:
         remaining: dict[str, int] = {}
+        failures: list[ApiError] = []
         for resource in self._held(name):
             for key in self._core.store.table(resource.table).select(f"{name}/"):
-                await self._internal.delete(
-                    resource, name, key.rpartition("/")[2], Options(policy="Background")
-                )
+                try:
+                    await self._internal.delete(
+                        resource, name, key.rpartition("/")[2], Options(policy="Background")
+                    )
+                except ApiError as error:
+                    # One that somebody keeps from going does not hold up the others.
+                    failures.append(error)
             left = len(self._core.store.table(resource.table).select(f"{name}/"))
             if left:
                 remaining[resource.table] = left
@@ -108,9 +126,11 @@ class NamespaceKeeper:
             await self._tell(name, remaining)
         else:
             await self._release(name)
+        if failures:
+            raise failures[0]
 
     def _held(self, name: str) -> list[Resource]:
-        """Resources with objects in the namespace; pods go first, so that what they use outlives them."""
+        """Resources with objects there; pods go first, so that what they use outlives them."""
         held = []
         for table, count in self._core.store.counts():
             resource = self._core.registry.by_table(table)
@@ -132,11 +152,13 @@ class NamespaceKeeper:
             for table, count in sorted(remaining.items())
         )
         told = {
+            **NOTHING_FAILED,
             "NamespaceContentRemaining": (
                 "True",
                 "SomeResourcesRemain",
                 f"Some resources are remaining: {parts}",
             ),
+            "NamespaceFinalizersRemaining": self._finalizers_left(name, remaining),
         }
 
         def tell(obj: Object) -> None:
@@ -156,6 +178,19 @@ class NamespaceKeeper:
                     before.update(fresh)
 
         await self._internal.edit_status(self._resource, "", name, tell)
+
+    def _finalizers_left(self, name: str, remaining: dict[str, int]) -> tuple[str, str, str]:
+        counts: dict[str, int] = {}
+        for table in remaining:
+            for key in self._core.store.table(table).select(f"{name}/"):
+                held = self._core.get(table, key) or {"metadata": {}}
+                for finalizer in held["metadata"].get("finalizers") or ():
+                    counts[finalizer] = counts.get(finalizer, 0) + 1
+        if not counts:
+            return "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished"
+        parts = ", ".join(f"{key} in {counts[key]} resource instances" for key in sorted(counts))
+        text = f"Some content in the namespace has finalizers remaining: {parts}"
+        return "True", "SomeFinalizersRemain", text
 
     @property
     def _resource(self) -> Resource:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from fleetqueue.api import kubernetes
 from fleetqueue.apiserver.merge import field_sets
 from fleetqueue.apiserver.schema.node import Node
 
@@ -158,12 +159,21 @@ def _describe_map(shape: Shape, node: Node, is_open: bool) -> None:
     shape.fields = _Fields(properties, values, is_open, shape.has_go_type, raw)
     shape.is_deduced = values is DEDUCED and not properties
     if shape.has_go_type:
-        shape.standing = {name: None for name in node.required if _can_be_null(raw.get(name))}
+        always = _always_written(node)
+        shape.standing = {name: None for name in always if _can_be_null(raw.get(name))}
         for name, field in raw.items():
             if _is_struct(field):
                 shape.standing[name] = {} if properties[name].type == "object" else None
             elif field.get("default") in ("", 0, False) and "default" in field:
                 shape.standing[name] = field["default"]
+
+
+def _always_written(node: Node) -> Collection[str]:
+    """The fields without `omitempty`; the schema alone knows only which are required."""
+    declared = kubernetes.go_fields().get(node.definition)
+    if declared is None:
+        return node.required
+    return [name for name, text in declared.items() if text[0] not in "?!"]
 
 
 def _describe_list(shape: Shape, node: Node, is_open: bool) -> None:

@@ -16,6 +16,7 @@ from fleetqueue.base import codec
 Object = dict[str, Any]
 
 PROTOBUF = "proto-openapi"
+V3 = "/openapi/v3/"
 
 
 class OpenApi:
@@ -27,9 +28,7 @@ class OpenApi:
         self._documents: dict[str, bytes] = {}
 
     async def answer(self, request: Request, path: str) -> Response:
-        if self._generation != self._core.registry.generation:
-            self._generation = self._core.registry.generation
-            self._documents = {}
+        self._forget_changed()
         if path == "/openapi/v3":
             return Response(object=self._index())
         body = self._document(path)
@@ -49,13 +48,20 @@ class OpenApi:
             headers["Cache-Control"] = "public, immutable"
         return Response(body=body, content_type=media, headers=headers)
 
+    def _forget_changed(self) -> None:
+        if self._generation == self._core.registry.generation:
+            return
+        self._generation = self._core.registry.generation
+        lasting = {f"{V3}{name}" for name in v3.lasting(self._core.registry)}
+        self._documents = {path: self._documents[path] for path in lasting & set(self._documents)}
+
     def _index(self) -> Object:
         """Each document's address carries its hash, so that clients may keep it for ever."""
         paths = {}
         for name in v3.documents(self._core.registry):
-            body = self._document(f"/openapi/v3/{name}")
+            body = self._document(f"{V3}{name}")
             assert body is not None
-            paths[name] = {"serverRelativeURL": f"/openapi/v3/{name}?hash={_digest(body)}"}
+            paths[name] = {"serverRelativeURL": f"{V3}{name}?hash={_digest(body)}"}
         return {"paths": paths}
 
     def _document(self, path: str) -> bytes | None:
@@ -76,7 +82,7 @@ class OpenApi:
     def _make(self, path: str) -> Object | None:
         if path == "/openapi/v2":
             return v2.document(self._core.registry)
-        return v3.document(self._core.registry, path.removeprefix("/openapi/v3/"))
+        return v3.document(self._core.registry, path.removeprefix(V3))
 
 
 def _digest(body: bytes) -> str:

@@ -14,7 +14,8 @@ Writer = Callable[[Any], bytes]
 Fields = Mapping[str, tuple[int, Writer]]
 """A writer gives everything after the tag; one that gives nothing leaves the field out."""
 
-CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""Clients ask for `v2@v1.0`, which is no media type; kube-apiserver answers with this one."""
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
 _METHODS = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}

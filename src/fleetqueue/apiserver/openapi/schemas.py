@@ -1,6 +1,8 @@
 """The schemas that operations need: recorded ones for built-in kinds, the CRD's own for others."""
 
+import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from fleetqueue.api import kubernetes
@@ -11,6 +13,7 @@ from fleetqueue.base import codec
 
 Object = dict[str, Any]
 
+_REFERENCE = re.compile(rb'"\$ref":"#/(?:components/schemas|definitions)/([^"]+)"')
 DELETE_OPTIONS = f"{META}DeleteOptions"
 UNKNOWN_TO_CUSTOM = frozenset(
     ("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io")
@@ -22,25 +25,24 @@ def needed_by(paths: Object, own: dict[str, Object]) -> dict[str, Object]:
     """Every schema that these paths name, directly or through others; `own` are not recorded."""
     known = kubernetes.definitions()
     found: dict[str, Object] = {}
-    wanted = references(paths)
+    wanted = list(references(paths))
     while wanted:
         name = wanted.pop()
         if name not in found:
             found[name] = own[name] if name in own else known[name]
-            wanted += references(found[name])
+            wanted += references(own[name]) if name in own else _recorded_references(name)
     return dict(sorted(found.items()))
 
 
-def references(schema: Any) -> list[str]:
-    if isinstance(schema, list):
-        return [name for item in schema for name in references(item)]
-    if not isinstance(schema, dict):
-        return []
-    found = [name for value in schema.values() for name in references(value)]
-    target = schema.get("$ref")
-    if isinstance(target, str):
-        found.append(target.rsplit("/", 1)[-1])
-    return found
+def references(value: Any) -> set[str]:
+    """The names of all schemas that are referred to anywhere in it."""
+    # Searching the encoded text is many times faster than walking the tree.
+    return {name.decode() for name in _REFERENCE.findall(codec.encode(value))}
+
+
+@cache
+def _recorded_references(name: str) -> frozenset[str]:
+    return frozenset(references(kubernetes.definitions()[name]))
 
 
 def of_custom(served: Iterable[tuple[Resource, Version]]) -> dict[str, Object]:

@@ -19,6 +19,12 @@ def documents(registry: Registry) -> list[str]:
     return sorted(found | groups | set(pages.fixed()))
 
 
+def lasting(registry: Registry) -> set[str]:
+    """The names of documents that no CRD can change."""
+    changing = {_name(*one) for one in _served(registry) if one[0].is_custom}
+    return set(documents(registry)) - changing
+
+
 def document(registry: Registry, name: str) -> Object | None:
     page = pages.fixed().get(name)
     if page is not None:

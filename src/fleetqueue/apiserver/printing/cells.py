@@ -1,5 +1,6 @@
 """The cells that many kinds share: names, ages, counts, containers, selectors."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from fleetqueue.api import selectors, times
 from fleetqueue.apiserver.printing.layout import Cell, Column, Object
 
+_WHOLE_SECOND = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
 
 
@@ -22,7 +24,17 @@ def since(moment: Any, now: datetime) -> str:
     """How long ago, as people say it."""
     if not moment:
         return UNKNOWN
-    return times.human_duration(now - times.parse_time(moment))
+    return times.human_duration(now - _read(moment))
+
+
+def _read(moment: str) -> datetime:
+    # Almost every time is a whole second in UTC; the parser for these is many times faster.
+    if _WHOLE_SECOND.fullmatch(moment):
+        try:
+            return datetime.fromisoformat(moment)
+        except ValueError:
+            pass
+    return times.parse_time(moment)
 
 
 def seconds(count: int) -> str:
@@ -32,7 +44,7 @@ def seconds(count: int) -> str:
 def dig(obj: Any, *path: str) -> Any:
     """The value at a path of keys; None where one is missing."""
     for key in path:
-        if not isinstance(obj, Mapping):
+        if not isinstance(obj, dict):
             return None
         obj = obj.get(key)
     return obj

@@ -22,8 +22,11 @@ SCALE = (
 
 
 def layout(declared: Iterable[Declared]) -> Layout:
-    """The columns of a CRD version; a version that declares none shows the age."""
-    columns = tuple(_column(column) for column in tuple(declared) or (AGE,))
+    """The columns of a CRD version; with none, or with a bad path, only the age is shown."""
+    try:
+        columns = tuple(_column(column) for column in tuple(declared) or (AGE,))
+    except jsonpath.JsonPathError:
+        columns = (_column(AGE),)
     return Layout((cells.NAME, *columns))
 
 

@@ -6,6 +6,7 @@ and says what is wrong.
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from fleetqueue.apiserver.cel.regex import TooExpensive, compile_pattern
@@ -19,16 +20,78 @@ Check: TypeAlias = Callable[[Any], bool]
 def build(node: Node) -> Check:
     """The check of a node; children are built when they first see a value."""
     raw = node.raw
-    checks = _type_checks(node)
+    match node.type:
+        case "object":
+            checks = [_object(node), *_size_checks(raw, dict, "maxProperties", "minProperties")]
+        case "array" if not raw.get("uniqueItems"):
+            checks = [_array(node)]
+        case _:
+            checks = _type_checks(node) + _list_checks(node) + _object_checks(node)
     for word in ("allOf", "anyOf", "oneOf"):
         if branches := raw.get(word):
             checks.append(_combined(word, [build(Node(branch)) for branch in branches]))
     if (refused := raw.get("not")) is not None:
         checks.append(_negated(build(Node(refused))))
-    checks += _string_checks(raw) + _number_checks(raw) + _list_checks(node) + _object_checks(node)
+    checks += _string_checks(raw) + _number_checks(raw)
     if allowed := raw.get("enum"):
         checks.append(_enum(allowed))
     return _all(checks, is_nullable=_takes_null(node))
+
+
+def _object(node: Node) -> Check:
+    """Type, required fields and fields in one closure: calls are what costs."""
+    needed = frozenset(node.required)
+    closed = _closed(node)
+    if not node.properties and node.values is not None:
+        values = _values(node.values)
+        return lambda value: value.__class__ is dict and needed <= value.keys() and values(value)
+    built: dict[str, Check | type | None] = {}
+
+    def check(value: Any) -> bool:
+        if value.__class__ is not dict or (needed and not needed <= value.keys()):
+            return False
+        if closed is not None and not value.keys() <= closed:
+            return False
+        for name, below in value.items():
+            field = built[name] if name in built else _build_field(node, name, built)
+            if field is below.__class__ or field is None:
+                continue
+            if field.__class__ is type or not field(below):
+                return False
+        return True
+
+    return check
+
+
+def _array(node: Node) -> Check:
+    longest, shortest = node.raw.get("maxItems"), node.raw.get("minItems")
+    items = None if node.items is None else _plain_class(node.items) or _Lazy(node.items)
+
+    def check(value: Any) -> bool:
+        if value.__class__ is not list:
+            return False
+        if longest is not None and len(value) > longest:
+            return False
+        if shortest is not None and len(value) < shortest:
+            return False
+        if items is None or not value:
+            return True
+        if items.__class__ is type:
+            return all([one.__class__ is items for one in value])  # noqa: C419 - a list is faster
+        return all(map(items.check, value))  # type: ignore[union-attr]
+
+    return check
+
+
+class _Lazy:
+    """A check that is built when it is first asked for."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    @cached_property
+    def check(self) -> Check:
+        return build(self._node)
 
 
 def _all(checks: list[Check], is_nullable: bool) -> Check:
@@ -158,35 +221,26 @@ def is_multiple(value: float, factor: float) -> bool:
 
 
 def _list_checks(node: Node) -> list[Check]:
-    raw = node.raw
-    checks: list[Check] = []
-    longest, shortest = raw.get("maxItems"), raw.get("minItems")
-    if longest is not None:
-        checks.append(lambda value: not isinstance(value, list) or len(value) <= longest)
-    if shortest:
-        checks.append(lambda value: not isinstance(value, list) or len(value) >= shortest)
-    if raw.get("uniqueItems"):
+    """For schemas that do not say they are arrays, as inside of allOf."""
+    checks = _size_checks(node.raw, list, "maxItems", "minItems")
+    if node.raw.get("uniqueItems"):
         checks.append(lambda value: not isinstance(value, list) or is_unique(value))
     if node.items is not None:
-        checks.append(_each(node.items))
+        lazy = _Lazy(node.items)
+        checks.append(lambda value: not isinstance(value, list) or all(map(lazy.check, value)))
     return checks
 
 
-def _each(items: Node) -> Check:
-    item_check: Check | None = None
-
-    def check(value: Any) -> bool:
-        nonlocal item_check
-        if value.__class__ is not list or not value:
-            return True
-        if item_check is None:
-            item_check = build(items)
-        for item in value:  # noqa: SIM110 - a generator costs more than the checks
-            if not item_check(item):
-                return False
-        return True
-
-    return check
+def _size_checks(
+    raw: Mapping[str, Any], kind: type[list[Any]] | type[dict[str, Any]], most: str, least: str
+) -> list[Check]:
+    longest, shortest = raw.get(most), raw.get(least)
+    checks: list[Check] = []
+    if longest is not None:
+        checks.append(lambda value: not isinstance(value, kind) or len(value) <= longest)
+    if shortest:
+        checks.append(lambda value: not isinstance(value, kind) or len(value) >= shortest)
+    return checks
 
 
 def is_unique(values: list[Any]) -> bool:
@@ -194,42 +248,19 @@ def is_unique(values: list[Any]) -> bool:
 
 
 def _object_checks(node: Node) -> list[Check]:
-    raw = node.raw
-    checks: list[Check] = []
-    most, least = raw.get("maxProperties"), raw.get("minProperties")
-    if most is not None:
-        checks.append(lambda value: not isinstance(value, dict) or len(value) <= most)
-    if least:
-        checks.append(lambda value: not isinstance(value, dict) or len(value) >= least)
-    if node.required:
-        needed = frozenset(node.required)
-        checks.append(lambda value: value.__class__ is not dict or needed <= value.keys())
-    if raw.get("additionalProperties") is False:
-        known = frozenset(node.properties)
-        checks.append(lambda value: value.__class__ is not dict or value.keys() <= known)
-    if node.properties or node.values is not None:
-        checks.append(_fields(node))
+    """For schemas that do not say they are objects, as inside of allOf."""
+    checks = _size_checks(node.raw, dict, "maxProperties", "minProperties")
+    if node.required or node.properties or node.values is not None or _closed(node) is not None:
+        inner = _object(node)
+        checks.append(lambda value: not isinstance(value, dict) or inner(value))
     return checks
 
 
-def _fields(node: Node) -> Check:
-    """The check of a field is a closure, or just a class where nothing but the type counts."""
-    if not node.properties and node.values is not None:
-        return _values(node.values)
-    built: dict[str, Check | type | None] = {}
-
-    def check(value: Any) -> bool:
-        if value.__class__ is not dict:
-            return True
-        for name, below in value.items():
-            field = built[name] if name in built else _build_field(node, name, built)
-            if field is below.__class__ or field is None:
-                continue
-            if field.__class__ is type or not field(below):
-                return False
-        return True
-
-    return check
+def _closed(node: Node) -> frozenset[str] | None:
+    """The only fields there may be, if the schema says so."""
+    if node.raw.get("additionalProperties") is not False:
+        return None
+    return frozenset(node.properties)
 
 
 def _build_field(
@@ -254,17 +285,11 @@ _HARMLESS = frozenset(("type", "description", "title", "default", "example", "ex
 
 
 def _values(node: Node) -> Check:
-    below: Check | None = None
-
-    def check(value: Any) -> bool:
-        nonlocal below
-        if value.__class__ is not dict or not value:
-            return True
-        if below is None:
-            below = build(node)
-        return all(map(below, value.values()))
-
-    return check
+    plain = _plain_class(node)
+    if plain is not None:
+        return lambda value: all([one.__class__ is plain for one in value.values()])  # noqa: C419
+    lazy = _Lazy(node)
+    return lambda value: all(map(lazy.check, value.values()))
 
 
 def _enum(allowed: list[Any]) -> Check:

@@ -7,7 +7,6 @@ The metadata of the root is not this module's business; that of embedded resourc
 from functools import cached_property
 from typing import Any
 
-from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.field_errors import FieldError
 from fleetqueue.apiserver.schema import (
     checks,
@@ -141,8 +140,3 @@ class CompiledSchema:
             if before:
                 return []
         return errors
-
-
-def unknown_field(path: str) -> str:
-    """How strict field validation names a field that pruning dropped."""
-    return f"unknown field {fields.show(path)}"

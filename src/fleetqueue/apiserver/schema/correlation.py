@@ -72,11 +72,14 @@ def by_key(items: list[Any], node: Node) -> dict[str, Any]:
     """The items of a map list by their key; the first one wins."""
     found: dict[str, Any] = {}
     for item in items:
-        found.setdefault(item_key(item, node), item)
+        key = item_key(item, node)
+        if key:
+            found.setdefault(key, item)
     return found
 
 
 def item_key(item: Any, node: Node) -> str:
-    if not isinstance(item, dict):
+    """ "" for an item that lacks a key, and so cannot be paired."""
+    if not isinstance(item, dict) or any(key not in item for key in node.list_keys):
         return ""
-    return repr([item.get(key) for key in node.list_keys])
+    return repr([item[key] for key in node.list_keys])

@@ -40,6 +40,13 @@ def normalise(obj: Any, node: Node) -> Any:
     return obj if struct is None else struct.encode(obj)
 
 
+def settle(obj: Any, node: Node) -> None:
+    """Change the object to what is read after it was stored: protobuf knows no empty lists."""
+    struct = go_types.struct_of(node)
+    if struct is not None:
+        struct.settle(obj)
+
+
 def node_of(definition: str) -> Node:
     """The schema with this name, such as "io.k8s.api.batch.v1.Job"."""
     return Node({"$ref": f"#/components/schemas/{definition}"}, kubernetes.definitions())

@@ -11,6 +11,9 @@ from fleetqueue.base import codec
 
 Defaulter: TypeAlias = Callable[[Any], None]
 
+_FIELDS_MAX = 10_000
+"""Keys of maps are unbounded; what is remembered about them is not."""
+
 
 def build(node: Node) -> Defaulter | None:
     """None means that nothing below can be defaulted or null."""
@@ -23,21 +26,18 @@ def build(node: Node) -> Defaulter | None:
 
 def _object_defaulter(node: Node) -> Defaulter:
     properties = node.properties
-    defaults = {
-        name: codec.encode(child["default"])
-        for name, raw in (node.raw.get("properties") or {}).items()
-        if (child := _own(raw, properties, name)).get("default") is not None
+    constants = {
+        name: constant
+        for name in properties
+        if (constant := properties[name].raw.get("default")) is not None
     }
-    fixed = {name: codec.decode(text) for name, text in defaults.items()}
     built: dict[str, Defaulter | None] = {}
 
     def child_of(name: str) -> Defaulter | None:
         below = node.child(name)
         found = build(below) if below is not None else None
-        if below is None or name in properties:
+        if len(built) < _FIELDS_MAX:
             built[name] = found
-        else:
-            built[""] = found
         return found
 
     def default(value: Any) -> None:
@@ -45,33 +45,17 @@ def _object_defaulter(node: Node) -> Defaulter:
             return
         if None in value.values():
             _drop_nulls(value, node)
-        for name, constant in fixed.items():
+        for name, constant in constants.items():
             if name not in value:
                 value[name] = _fresh(constant)
         for name, below in value.items():
-            if below.__class__ is dict or below.__class__ is list:
-                field = _lookup(built, name, properties, child_of)
+            kind = below.__class__
+            if kind is dict or kind is list:
+                field = built[name] if name in built else child_of(name)
                 if field is not None:
                     field(below)
 
     return default
-
-
-def _own(raw: Any, properties: Any, name: str) -> Any:
-    return raw if "$ref" not in raw else properties[name].raw
-
-
-def _lookup(
-    built: dict[str, Defaulter | None],
-    name: str,
-    properties: Any,
-    child_of: Callable[[str], Defaulter | None],
-) -> Defaulter | None:
-    if name in built and name:
-        return built[name]
-    if "" in built and name not in properties:
-        return built[""]
-    return child_of(name)
 
 
 def _list_defaulter(items: Node) -> Defaulter:

@@ -25,6 +25,10 @@ _UNNAMED = "fakename"
 """A name is optional here, but the check of metadata wants one."""
 
 
+class Unreadable(ValueError):
+    """The metadata of an embedded resource is none; the sentence says where and why."""
+
+
 def build_coercer(node: Node) -> Coercer | None:
     """Brings the metadata of embedded resources into shape; None if the schema has none."""
     walk = _walker(node)
@@ -88,7 +92,8 @@ def _coerce(resource: dict[str, Any], path: str, dropped: list[str]) -> None:
         return
     decoded = decoding.decode(metadata, decoding.node_of(_OBJECT_META))
     if decoded.error:
-        return
+        shown = dict(sorted(metadata.items()))
+        raise Unreadable(str(fields.wrong(f"{path}.metadata", shown, decoded.error)))
     resource["metadata"] = decoded.value
     dropped += [f"{path}.metadata.{name}" for name in decoded.unknown]
 

@@ -1,7 +1,6 @@
 """Reads and prints the simple types of Go structs as Go's JSON does: numbers, times, quantities."""
 
 import base64
-import binascii
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -101,16 +100,26 @@ def _integer(name: str) -> Callable[[Any], Any]:
 
 
 def _bytes(value: Any) -> Any:
+    if value.__class__ is list:
+        return base64.b64encode(bytes(_byte(one) for one in value)).decode()
     if value.__class__ is not str:
         raise Mismatch(describe(value))
     text = value.replace("\n", "").replace("\r", "")
     try:
         base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         bad = re.match(r"[A-Za-z0-9+/]*", text)
         position = bad.end() if bad else 0
+        if position == len(text):
+            position -= position % 4  # cut short: the whole group of four is to blame
         raise Refusal(f"illegal base64 data at input byte {position}") from None
     return text
+
+
+def _byte(value: Any) -> int:
+    if value.__class__ is not int or not 0 <= value <= 255:
+        raise Mismatch(describe(value), "uint8")
+    return int(value)
 
 
 def _quantity(value: Any) -> Any:

@@ -53,6 +53,9 @@ class GoType(ABC):
     def encode(self, value: Any) -> Any:
         return value
 
+    def settle(self, value: Any) -> None:  # noqa: B027 - most types lose nothing
+        """Change the value to what is left of it when it was kept as protobuf and read again."""
+
     def is_empty(self, value: Any) -> bool:
         """Whether `omitempty` leaves it out; structs never are."""
         return value in (None, "", 0, False) or value in ([], {})
@@ -106,6 +109,41 @@ class Raw(GoType):
         return False
 
 
+class SchemaChoice(GoType):
+    """A JSON schema, or a list of schemas, a truth or a list of names in its place."""
+
+    def __init__(self, node: Node) -> None:
+        self.name = f"v1.{node.definition.rpartition('.')[2]}"
+        self._node = node.sibling("JSONSchemaProps")
+
+    @cached_property
+    def _schema(self) -> GoType:
+        return struct_of(self._node) or Raw()
+
+    def decode(self, value: Any, place: Place, state: State) -> Any:
+        # Such a type reads itself, and says nothing of the unknown fields that it drops.
+        inner = State()
+        held = self._read(value, place, inner)
+        state.mismatch = state.mismatch or inner.mismatch
+        return held
+
+    def _read(self, value: Any, place: Place, state: State) -> Any:
+        if isinstance(value, list):
+            return [self._read(one, place, state) for one in value]
+        return self._schema.decode(value, place, state) if isinstance(value, dict) else value
+
+    def encode(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._schema.encode(value)
+        return [self.encode(one) for one in value] if isinstance(value, list) else value
+
+    def zero(self) -> Any:
+        return None
+
+    def is_empty(self, value: Any) -> bool:
+        return False
+
+
 class Pointer(GoType):
     def __init__(self, inner: GoType) -> None:
         self.name = inner.name
@@ -119,6 +157,9 @@ class Pointer(GoType):
 
     def encode(self, value: Any) -> Any:
         return None if value is None else self.inner.encode(value)
+
+    def settle(self, value: Any) -> None:
+        self.inner.settle(value)
 
     def is_empty(self, value: Any) -> bool:
         return value is None
@@ -144,6 +185,11 @@ class List(GoType):
 
     def encode(self, value: Any) -> Any:
         return [self.inner.encode(item) for item in value] if isinstance(value, list) else value
+
+    def settle(self, value: Any) -> None:
+        if not isinstance(self.inner, Simple):
+            for item in value:
+                self.inner.settle(item)
 
     def is_empty(self, value: Any) -> bool:
         return not value
@@ -172,6 +218,11 @@ class Map(GoType):
         if isinstance(self.inner, Simple) or not isinstance(value, dict):
             return value
         return {key: self.inner.encode(item) for key, item in value.items()}
+
+    def settle(self, value: Any) -> None:
+        if not isinstance(self.inner, Simple):
+            for item in value.values():
+                self.inner.settle(item)
 
     def is_empty(self, value: Any) -> bool:
         return not value
@@ -225,13 +276,35 @@ class Struct(GoType):
     def encode(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
+        fields = self.fields
         result: dict[str, Any] = {}
-        for name, field in self.fields.items():
-            item = value.get(name)
-            printed = field.type.zero() if item is None else field.type.encode(item)
-            if not field.is_left_out(printed):
-                result[name] = printed
+        for name, item in value.items():
+            field = fields.get(name)
+            if field is not None and item is not None:
+                printed = field.type.encode(item)
+                if not field.is_left_out(printed):
+                    result[name] = printed
+        for name in self._always:
+            if name not in result:
+                result[name] = fields[name].type.zero()
         return result
+
+    def settle(self, value: Any) -> None:
+        for name, item in value.items():
+            if not isinstance(item, list | dict) or name not in self.fields:
+                continue
+            kind = self.fields[name].type
+            if item:
+                kind.settle(item)
+            elif isinstance(kind, List | Map):
+                value[name] = None  # an empty list cannot be told from none
+
+    @cached_property
+    def _always(self) -> list[str]:
+        """The fields that are printed even if they were never set."""
+        return [
+            name for name, field in self.fields.items() if not field.is_left_out(field.type.zero())
+        ]
 
     def is_empty(self, value: Any) -> bool:
         return False
@@ -265,6 +338,8 @@ def _build(declared: str, node: Node) -> GoType:
         return List(_plain(declared), _build(declared[2:], node.items))
     if declared.startswith("map[") and node.values is not None:
         return Map(_plain(declared), _build(declared[declared.index("]") + 1 :], node.values))
+    if ".JSONSchemaPropsOr" in node.definition:
+        return SchemaChoice(node)
     return struct_of(node) or Raw()
 
 

@@ -8,6 +8,7 @@ import msgspec
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.field_errors import FieldError
 from fleetqueue.apiserver.schema.node import Node
+from fleetqueue.apiserver.schema.values import in_order
 
 Finder: TypeAlias = Callable[[Any, str, list[FieldError]], None]
 _NO_KEY = object()
@@ -48,7 +49,7 @@ def _finder(
         elif value.__class__ is list:
             if list_type == "set" and len(value) > 1:
                 for index in _repeated([_comparable(item) for item in value]):
-                    errors.append(fields.duplicate(f"{path}[{index}]", value[index]))
+                    errors.append(fields.duplicate(f"{path}[{index}]", in_order(value[index])))
             elif list_type == "map":
                 _find_keys(value, node, path, errors)
             if items is not None:
@@ -62,7 +63,7 @@ def _find_keys(value: list[Any], node: Node, path: str, errors: list[FieldError]
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             detail = "must be an object for an array of list-type map"
-            errors.append(fields.wrong(f"{path}[{index}]", item, detail))
+            errors.append(fields.wrong(f"{path}[{index}]", in_order(item), detail))
             return
     if len(value) < 2:
         return
@@ -75,7 +76,7 @@ def _find_keys(value: list[Any], node: Node, path: str, errors: list[FieldError]
     else:
         single = [_comparable(key) for key in keys]
     for index in _repeated(single):
-        errors.append(fields.duplicate(f"{path}[{index}]", keys[index]))
+        errors.append(fields.duplicate(f"{path}[{index}]", in_order(keys[index])))
 
 
 def _comparable(value: Any) -> Any:

@@ -40,7 +40,7 @@ class Node:
     @cached_property
     def items(self) -> "Node | None":
         raw = self.raw.get("items")
-        return None if raw is None else Node(raw, self._definitions)
+        return Node(raw, self._definitions) if isinstance(raw, Mapping) else None
 
     @cached_property
     def values(self) -> "Node | None":
@@ -103,6 +103,11 @@ class Node:
         """The schema of field `name`: a named property, or the map's value schema."""
         found = self.properties.get(name)
         return found if found is not None else self.values
+
+    def sibling(self, name: str) -> "Node":
+        """The definition of this name in the package of this node's definition."""
+        package = self.definition.rpartition(".")[0]
+        return Node({"$ref": f"{REFERENCE}{package}.{name}"}, self._definitions)
 
     def at(self, *names: str) -> "Node":
         """The node below these fields; a KeyError if there is none."""

@@ -6,6 +6,7 @@ Compiled to closures that visit only what can hold an unknown field.
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from fleetqueue.api import field_errors as fields
 from fleetqueue.apiserver.schema.node import Node
 
 Pruner: TypeAlias = Callable[[Any, str, list[str]], None]
@@ -94,3 +95,8 @@ def _drop_everything(value: Any, path: str, dropped: list[str]) -> None:
     elif isinstance(value, list):
         for index, below in enumerate(value):
             _drop_everything(below, f"{path}[{index}]", dropped)
+
+
+def unknown_field(path: str) -> str:
+    """How strict field validation names a field that pruning dropped."""
+    return f"unknown field {fields.show(path)}"

@@ -13,7 +13,7 @@ from fleetqueue.apiserver.field_errors import FieldError
 from fleetqueue.apiserver.schema import checks, formats
 from fleetqueue.apiserver.schema.correlation import Pair
 from fleetqueue.apiserver.schema.node import Node
-from fleetqueue.apiserver.schema.values import is_integral, same, show_number, type_of
+from fleetqueue.apiserver.schema.values import in_order, is_integral, same, show_number, type_of
 
 NOWHERE = "<nil>"
 """The path of an error about the whole object, as Go prints a nil path."""
@@ -65,7 +65,7 @@ class _Reporter:
             return found
         if has_type:
             found.merge_and_count(self._type(value, node, path))
-        found.merge_and_count(self._combinations(value, node, path, pair))
+        found.merge_and_count(self._combinations(value, node, path))
         kind = type_of(value)
         if kind == "string":
             found.add(*self._string(value, node, path))
@@ -116,7 +116,7 @@ class _Reporter:
         if not allowed or (value is not None and any(same(value, one) for one in allowed)):
             return
         words = [one if isinstance(one, str) else fields.show(one) for one in allowed]
-        yield fields.unsupported(self._at(path), value, words)
+        yield fields.unsupported(self._at(path), in_order(value), words)
 
     def _string(self, value: str, node: Node, path: str) -> Iterable[FieldError]:
         """The first of these that fails is the only one reported."""
@@ -196,25 +196,24 @@ class _Reporter:
                 found.add(fields.required(self._at(f"{path}.{name}")))
         return found
 
-    def _combinations(self, value: Any, node: Node, path: str, pair: Pair | None) -> Report:
+    def _combinations(self, value: Any, node: Node, path: str) -> Report:
         found, raw = Report(), node.raw
         if branches := raw.get("anyOf"):
-            found.merge(self._any_of(self._branches(value, branches, path, pair), path))
+            found.merge(self._any_of(self._branches(value, branches, path), path))
         if branches := raw.get("oneOf"):
-            found.merge(self._one_of(self._branches(value, branches, path, pair), path))
+            found.merge(self._one_of(self._branches(value, branches, path), path))
         if branches := raw.get("allOf"):
-            found.merge(self._all_of(self._branches(value, branches, path, pair), path))
+            found.merge(self._all_of(self._branches(value, branches, path), path))
         if (refused := raw.get("not")) is not None:
-            [outcome] = self._branches(value, [refused], path, pair)
+            [outcome] = self._branches(value, [refused], path)
             if not outcome.errors:
                 found.add(self._mixed(f'"{path}" must not validate the schema (not)'))
         found.matches += 1
         return found
 
-    def _branches(
-        self, value: Any, branches: list[Any], path: str, pair: Pair | None
-    ) -> list[Report]:
-        return [self._value(value, Node(branch), path, pair) for branch in branches]
+    def _branches(self, value: Any, branches: list[Any], path: str) -> list[Report]:
+        """Inside of a branch nothing is tolerated for being old; the node as a whole may be."""
+        return [self._value(value, Node(branch), path, None) for branch in branches]
 
     def _any_of(self, outcomes: list[Report], path: str) -> Report:
         found = Report()

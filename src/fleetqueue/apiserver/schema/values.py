@@ -36,6 +36,13 @@ def same(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
+def in_order(value: Any) -> Any:
+    """With the keys of objects sorted, as Go prints them."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(item) for item in value] if isinstance(value, list) else value
+
+
 def is_integral(value: float) -> bool:
     return math.isfinite(value) and abs(value) <= _EXACT and float(value).is_integer()
 

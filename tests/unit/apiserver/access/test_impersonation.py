@@ -99,5 +99,5 @@ def test_groups_without_a_user_are_an_error_in_plain_text() -> None:
     assert caught.value.message == (
         'Internal Server Error: "/api/v1/pods": requested [{Group  x    } '
         "{UserExtra  b  authentication.k8s.io/v1  foo/bar} "
-        "{UID  5  authentication.k8s.io/v1  }] without impersonating a user"
+        "{UID  5  authentication.k8s.io/v1  }] without impersonating a user\n"
     )

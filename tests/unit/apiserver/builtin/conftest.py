@@ -31,6 +31,7 @@ def stored() -> Make:
         strategy.default(obj)
         obj["metadata"] = META | obj["metadata"] | {"name": metadata.get("name", "thing")}
         strategy.prepare_create(obj)
+        strategy.as_read(obj)
         return obj
 
     return make

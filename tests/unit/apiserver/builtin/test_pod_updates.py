@@ -332,6 +332,7 @@ def test_a_status_keeps_what_its_writer_does_not_know(stored: Make, change: Make
     old["status"] |= {"observedGeneration": 3, "conditions": [known]}
     blind = {"podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "False"}]}
     new = change(old, {"status": blind, "metadata/ownerReferences": []})
+    POD.default(new)
     POD.prepare_status(new, old)
     assert new["metadata"]["ownerReferences"] == [{"name": "o"}]
     assert new["status"] == {

@@ -74,7 +74,7 @@ def test_what_is_not_re2_is_refused(source: str, problem: str) -> None:
 def test_patterns_that_explode_are_recognised(source: str) -> None:
     pattern = compile_pattern(source)
     assert degree(pattern.tree) is None
-    assert not pattern.matches("a" * 5000 + "!")
+    assert not pattern.matches("a" * 400 + "!")
 
 
 @pytest.mark.parametrize("source", [DNS, r"^[^/]+/.+$", r"^[a-z]+$", r"(\.[a-z]+)*"])
@@ -83,12 +83,12 @@ def test_usual_patterns_stay_fast(source: str) -> None:
 
 
 def test_a_long_text_does_not_make_a_harmless_pattern_slow() -> None:
-    assert not compile_pattern(".*.*.*=").matches("x" * 3000)
+    assert not compile_pattern(".*.*.*=").matches("x" * 1000)
 
 
 def test_too_much_work_is_refused() -> None:
     with pytest.raises(TooExpensive):
-        compile_pattern("(a|b|c|d|e|f)*(a|b|c|d|e|f)*z").matches("abcdef" * 50_000)
+        compile_pattern("(a|b|c|d|e|f)*(a|b|c|d|e|f)*z").matches("abcdef" * 10_000)
 
 
 @pytest.mark.parametrize(

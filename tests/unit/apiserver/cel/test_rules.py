@@ -26,8 +26,18 @@ TIME = {"type": "string", "format": "date-time"}
 HOLDS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
     # name: (rule, schema, self, oldSelf)
     "a timestamp": ("self.getFullYear() == 2020", TIME, "2020-01-01T00:00:00Z", None),
-    "a date": ("self < timestamp('2021-01-01T00:00:00Z')", {**TIME, "format": "date"}, "2020-01-01", None),
-    "a duration": ("self == duration('90m')", {"type": "string", "format": "duration"}, "1h30m", None),
+    "a date": (
+        "self < timestamp('2021-01-01T00:00:00Z')",
+        {**TIME, "format": "date"},
+        "2020-01-01",
+        None,
+    ),
+    "a duration": (
+        "self == duration('90m')",
+        {"type": "string", "format": "duration"},
+        "1h30m",
+        None,
+    ),
     "bytes": ("self == b'abc'", {"type": "string", "format": "byte"}, "YWJj", None),
     "a number is a double": ("self / 2.0 == 0.5", {"type": "number"}, 1, None),
     "an int or a string": (
@@ -49,7 +59,12 @@ HOLDS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
         None,
     ),
     "a dash in a name": ("self.a__dash__b == 'x'", obj(**{"a-b": TEXT}), {"a-b": "x"}, None),
-    "a keyword": ("self.namespace == self.__namespace__", obj(namespace=TEXT), {"namespace": "x"}, None),
+    "a keyword": (
+        "self.namespace == self.__namespace__",
+        obj(namespace=TEXT),
+        {"namespace": "x"},
+        None,
+    ),
     "underscores": ("self.a__underscores__b == 'x'", obj(a__b=TEXT), {"a__b": "x"}, None),
     "sets are equal in any order": ("self == oldSelf", SET, ["a", "b"], ["b", "a"]),
     "lists are not": ("self != oldSelf", {"type": "array", "items": TEXT}, ["a", "b"], ["b", "a"]),
@@ -72,7 +87,7 @@ HOLDS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
         {"a": None},
         None,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("rule", "schema", "value", "old"), HOLDS.values(), ids=HOLDS.keys())
@@ -142,3 +157,9 @@ def test_a_deep_expression_is_evaluated_without_generated_code() -> None:
     expression = "+".join(["1"] * 90)
     nested = "(" * 90 + expression + ")" * 90 + " == 90"
     assert cel.compile(nested, {}).evaluate({}) is True
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + "1" + ")" * 5000, "+".join(["1"] * 5000)])
+def test_an_expression_that_is_too_deep_is_refused(text: str) -> None:
+    with pytest.raises(cel.CompileError, match="expression recursion limit exceeded"):
+        cel.compile(text, {})

@@ -185,3 +185,44 @@ NORMAL: dict[str, tuple[str, Any, Any]] = {
 @pytest.mark.parametrize(("kind", "obj", "printed"), NORMAL.values(), ids=NORMAL.keys())
 def test_what_is_printed(kind: str, obj: Any, printed: Any) -> None:
     assert decoding.normalise(obj, decoding.node_of(kind)) == printed
+
+
+def test_schemas_inside_of_schemas_are_read_as_well() -> None:
+    kind = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+    inner = {"type": "string", "odd": 1, "description": ""}
+    schema = {"items": inner, "additionalProperties": {"items": inner}, "default": {"odd": ""}}
+    decoded = decoding.decode(schema, decoding.node_of(kind))
+    assert decoded.unknown == []
+    assert decoded.value == {
+        "items": {"type": "string"},
+        "additionalProperties": {"items": {"type": "string"}},
+        "default": {"odd": ""},
+    }
+    assert decoding.decode({"additionalProperties": True}, decoding.node_of(kind)).value == {
+        "additionalProperties": True
+    }
+
+
+def test_an_empty_list_is_forgotten_when_it_was_stored() -> None:
+    role = {"metadata": {"name": "a"}, "rules": []}
+    decoding.settle(role, decoding.node_of("io.k8s.api.rbac.v1.Role"))
+    assert role == {"metadata": {"name": "a"}, "rules": None}
+
+
+def test_an_empty_struct_is_kept_when_it_was_stored() -> None:
+    pod = {"spec": {"securityContext": {}, "containers": [{"name": "c", "resources": {}}]}}
+    before = codec.copy(pod)
+    decoding.settle(pod, decoding.node_of("io.k8s.api.core.v1.Pod"))
+    assert pod == before
+
+
+def test_bytes_may_be_given_as_a_list_of_numbers() -> None:
+    node = decoding.node_of("io.k8s.api.core.v1.Secret")
+    value, _, error = decoding.decode({"data": {"a": [104, 105], "b": []}}, node)
+    assert (value, error) == ({"data": {"a": "aGk=", "b": ""}}, "")
+
+
+def test_base64_that_is_cut_short_is_blamed_from_its_last_group() -> None:
+    node = decoding.node_of("io.k8s.api.core.v1.Secret")
+    _, _, error = decoding.decode({"data": {"a": "aGkhaG"}}, node)
+    assert "illegal base64 data at input byte 4" in error

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.apiserver.schema.compiled import CompiledSchema, unknown_field
+from fleetqueue.apiserver.schema.compiled import CompiledSchema
 from fleetqueue.apiserver.schema.node import Node
+from fleetqueue.apiserver.schema.pruning import unknown_field
 
 TEXT = {"type": "string"}
 

@@ -27,7 +27,9 @@ def pytest_asyncio_loop_factories() -> dict[str, Callable[[], VirtualTimeLoop]]:
 
 
 class Api:
-    """Requests in one line: `await api.post("/api/v1/namespaces", {...})` gives the answered object."""
+    """Requests in one line: `await api.post("/api/v1/namespaces", {...})` gives the answered
+    object.
+    """
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance

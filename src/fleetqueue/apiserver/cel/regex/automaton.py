@@ -17,7 +17,7 @@ from fleetqueue.apiserver.cel.regex.tree import (
     Tree,
 )
 
-STEPS_MAX = 2_000_000
+STEPS_MAX = 300_000
 
 
 class TooExpensive(ValueError):

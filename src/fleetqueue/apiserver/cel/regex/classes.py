@@ -1,7 +1,8 @@
 """The named character classes of RE2: Perl's, POSIX's and Unicode's."""
 
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import groupby
 
 from fleetqueue.apiserver.cel.regex.tree import (
     LAST_CODE_POINT,
@@ -77,14 +78,25 @@ def unicode_class(name: str, shown: str) -> Ranges:
     if name == "Any":
         return ((0, LAST_CODE_POINT),)
     if name[:1] in _CATEGORIES and name[1:] in ("", *_CATEGORIES[name[0]]):
-        category = unicodedata.category
-        matching = [i for i in range(LAST_CODE_POINT + 1) if category(chr(i)).startswith(name)]
-    elif name in _SCRIPTS:
-        prefix, named = _SCRIPTS[name], unicodedata.name
-        matching = [i for i in range(LAST_CODE_POINT + 1) if named(chr(i), "").startswith(prefix)]
-    else:
+        runs = _category_runs()
+        return normalised([pair for key in runs if key.startswith(name) for pair in runs[key]])
+    if name not in _SCRIPTS:
         raise PatternError("invalid character class range", shown)
-    return normalised([(i, i) for i in matching])
+    prefix, named = _SCRIPTS[name], unicodedata.name
+    points = [i for i in range(LAST_CODE_POINT + 1) if named(chr(i), "").startswith(prefix)]
+    return normalised([(i, i) for i in points])
+
+
+@cache
+def _category_runs() -> dict[str, list[tuple[int, int]]]:
+    """Runs of code points by category; all at once, since looking at each of them takes time."""
+    runs: dict[str, list[tuple[int, int]]] = {}
+    at = 0
+    for category, run in groupby(map(unicodedata.category, map(chr, range(LAST_CODE_POINT + 1)))):
+        size = sum(1 for _ in run)
+        runs.setdefault(category, []).append((at, at + size - 1))
+        at += size
+    return runs
 
 
 def folded(ranges: Ranges) -> Ranges:

@@ -1,0 +1,35 @@
+"""What kube-apiserver answered, kept so that the cases can be played without it.
+
+One file for each file of cases, one line for each case; `scripts/record` writes them.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "recorded"
+Answers = list[dict[str, Any]]
+
+
+def save(answers: dict[str, Answers]) -> None:
+    """Replace what is recorded by these answers, by case name (`file: case`)."""
+    FOLDER.mkdir(exist_ok=True)
+    files: dict[str, dict[str, Answers]] = {}
+    for name, found in answers.items():
+        files.setdefault(name.split(": ", 1)[0], {})[name] = found
+    for old in FOLDER.glob("*.json"):
+        if old.stem not in files:
+            old.unlink()
+    for stem, cases in files.items():
+        lines = [
+            f"{json.dumps(name)}: {json.dumps(found, sort_keys=True, ensure_ascii=False)}"
+            for name, found in sorted(cases.items())
+        ]
+        (FOLDER / f"{stem}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def load() -> dict[str, Answers]:
+    found: dict[str, Answers] = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        found |= json.loads(path.read_text())
+    return found
