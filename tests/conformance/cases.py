@@ -23,10 +23,10 @@ A case with `widgets` first defines a kind of its own: see `definition`. Its obj
 `{widgets}`.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from fleetqueue.base import documents
 
@@ -80,9 +80,16 @@ class Case:
     name: str
     steps: tuple[Step, ...]
 
+    @property
+    def namespace(self) -> str:
+        """The same in every run, since answers may depend on it (hashes, field errors)."""
+        return f"case-{crc32(self.name.encode()):08x}"
+
 
 def load_cases() -> list[Case]:
-    found = [case for path in sorted(FOLDER.glob("*.yaml")) for case in load_file(path)]
+    # Discovery lists what other cases define, so it comes first.
+    paths = sorted(FOLDER.glob("*.yaml"), key=lambda path: (path.stem != "discovery", path))
+    found = [case for path in paths for case in load_file(path)]
     assert len({case.name for case in found}) == len(found), "two cases have one name"
     return found
 
@@ -148,8 +155,3 @@ def _step(raw: Any) -> Step:
         raw.get("watch", 0),
         tuple(_step(step) for step in raw.get("during") or ()),
     )
-
-
-def fingerprint(case: Case) -> str:
-    """The whole case as text."""
-    return json.dumps(case, default=vars, sort_keys=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import recorded
+from conformance.cases import load_cases
 from conformance.play import Player
 from conformance.recorded import Answers
 from support.hooks import HookServer
@@ -31,7 +32,7 @@ def answers(request: pytest.FixtureRequest) -> Iterator[dict[str, Answers]]:
     found: dict[str, Answers] = {}
     yield found
     if request.config.getoption("--record"):
-        recorded.save(found)
+        recorded.save(found, {case.name for case in load_cases()})
 
 
 @pytest.fixture(scope="session")

@@ -43,11 +43,21 @@ class Player:
         try:
             return [self._step(step, normaliser) for step in case.steps]
         finally:
-            for path in reversed(self._made):
-                self.send("DELETE", path)
-            self._made.clear()
+            self._clean_up()
             if not is_lasting:
                 self.send("DELETE", f"/api/v1/namespaces/{namespace}")
+
+    def _clean_up(self) -> None:
+        """Cluster-wide things of a case go before the next one, which may list them."""
+        made, self._made = self._made, []
+        for path in reversed(made):
+            self.send("DELETE", path)
+        ends_at = time.monotonic() + WAIT_SECONDS_MAX
+        for path in made:
+            while "customresourcedefinitions" in path and time.monotonic() < ends_at:
+                if self.send("GET", path).status == 404:
+                    break
+                time.sleep(0.02)
 
     def close(self) -> None:
         for client in self._clients.values():

@@ -11,11 +11,12 @@ FOLDER = Path(__file__).parent / "recorded"
 Answers = list[dict[str, Any]]
 
 
-def save(answers: dict[str, Answers]) -> None:
-    """Replace what is recorded by these answers, by case name (`file: case`)."""
+def save(answers: dict[str, Answers], written: set[str]) -> None:
+    """Keep these answers, by case name (`file: case`); what is no longer `written` goes."""
     FOLDER.mkdir(exist_ok=True)
+    kept = {name: found for name, found in (load() | answers).items() if name in written}
     files: dict[str, dict[str, Answers]] = {}
-    for name, found in answers.items():
+    for name, found in kept.items():
         files.setdefault(name.split(": ", 1)[0], {})[name] = found
     for old in FOLDER.glob("*.json"):
         if old.stem not in files:

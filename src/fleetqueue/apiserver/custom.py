@@ -66,7 +66,9 @@ class CustomKinds:
         known = self._accepted.get(name)
         resource = build_resource(crd, self._converters)
         if known is not None and known.definition == resource.definition:
-            known.is_going = resource.is_going
+            if known.is_going != resource.is_going:
+                known.is_going = resource.is_going
+                self._core.registry.generation += 1
             return
         if known is not None:
             self._core.registry.remove(known.group, known.plural)

@@ -219,7 +219,7 @@ def _listed(resource: Resource, version: Version) -> list[Object]:
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": version.kind,
-        "verbs": list(version.verbs),
+        "verbs": _verbs(resource, version),
     }
     if resource.short_names:
         main["shortNames"] = list(resource.short_names)
@@ -248,7 +248,7 @@ def _described(resource: Resource, version: Version) -> Object:
         "responseKind": _home(resource, version) | {"kind": version.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": list(version.verbs),
+        "verbs": _verbs(resource, version),
     }
     if resource.short_names:
         described["shortNames"] = list(resource.short_names)
@@ -294,3 +294,10 @@ def _recorded_hashes() -> dict[tuple[str, str, str], str]:
         for version in group.versions
         for resource in version.resources
     }
+
+
+def _verbs(resource: Resource, version: Version) -> list[str]:
+    """A custom resource whose definition is being deleted takes no more writes."""
+    if not resource.is_going:
+        return list(version.verbs)
+    return [verb for verb in version.verbs if verb not in ("create", "update", "patch")]

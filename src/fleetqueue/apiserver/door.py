@@ -203,19 +203,51 @@ async def _stream_frames(
     for text in response.warnings:
         answer.headers.add("Warning", warning_header(text))
     answer.enable_chunked_encoding()
+    watchdog = _Watchdog(incoming)
     try:
         await answer.prepare(incoming)
+        watchdog.start()
         async for batch in frames:
             for piece in _pieces(batch):
-                async with asyncio.timeout(STALLED_SECONDS):
-                    await answer.write(piece)
+                watchdog.writing = True
+                await answer.write(piece)
+                watchdog.writing = False
         await answer.write_eof()
-    except (ConnectionError, TimeoutError):
+    except ConnectionError:
         _cut_off(incoming)
     finally:
+        watchdog.stop()
         # A watcher that nobody reads must not stay in the feed until it is collected.
         await frames.aclose()
     return answer
+
+
+class _Watchdog:
+    """Cuts off a client that takes nothing for a whole period.
+
+    One timer for a stream, since a timeout around every write would cost more than the write.
+    """
+
+    def __init__(self, incoming: BaseRequest) -> None:
+        self._incoming = incoming
+        self._was_writing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.writing = False
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(STALLED_SECONDS / 2, self._look)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        if self.writing and self._was_writing:
+            _cut_off(self._incoming)
+            return
+        self._was_writing = self.writing
+        self.start()
 
 
 def _pieces(batch: list[Frame]) -> Iterator[bytes]:
