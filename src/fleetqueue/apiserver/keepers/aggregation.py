@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleetqueue.apiserver.access.aggregation import FIELD_MANAGER, outdated
-from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
@@ -15,17 +13,10 @@ TABLE = "clusterroles.rbac.authorization.k8s.io"
 _ALL = "all"
 
 
-class AggregationKeeper:
+class AggregationKeeper(WorkingKeeper):
     """Any change of a ClusterRole may change what others gather."""
 
-    def __init__(self, core: Core, internal: Internal) -> None:
-        self._core = core
-        self._internal = internal
-        self._work = WorkList("aggregated roles", self._attend)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
+    work_name = "aggregated roles"
 
     def start(self) -> None:
         self._work.add(_ALL)
@@ -33,9 +24,6 @@ class AggregationKeeper:
     def follow(self, changes: Sequence[Change]) -> None:
         if any(change.resource == TABLE for change in changes):
             self._work.add(_ALL)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     async def _attend(self, _: str) -> None:
         store = self._core.store

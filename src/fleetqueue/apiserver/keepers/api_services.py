@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fleetqueue.apiserver.bootstrap import MANAGER
-from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.custom import TABLE as DEFINITIONS
 from fleetqueue.apiserver.deletes import Options
-from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.storage import Change
 
@@ -57,17 +55,10 @@ _VERSION_PRIORITIES = {
 _VERSION_PRIORITY = 15
 
 
-class ApiServiceKeeper:
+class ApiServiceKeeper(WorkingKeeper):
     """Any change of a CRD or of an APIService may leave one missing, wrong or needless."""
 
-    def __init__(self, core: Core, internal: Internal) -> None:
-        self._core = core
-        self._internal = internal
-        self._work = WorkList("API services", self._attend)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
+    work_name = "API services"
 
     def start(self) -> None:
         self._work.add(_ALL)
@@ -75,9 +66,6 @@ class ApiServiceKeeper:
     def follow(self, changes: Sequence[Change]) -> None:
         if any(change.resource in (TABLE, DEFINITIONS) for change in changes):
             self._work.add(_ALL)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     async def _attend(self, _: str) -> None:
         resource = self._core.registry.by_table(TABLE)

@@ -3,28 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.custom import CLEANUP, TABLE
 from fleetqueue.apiserver.deletes import Options
-from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.problems import ApiError
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
 
 
-class DefinitionKeeper:
+class DefinitionKeeper(WorkingKeeper):
     """Empties CRDs that are going."""
 
-    def __init__(self, core: Core, internal: Internal) -> None:
-        self._core = core
-        self._internal = internal
-        self._work = WorkList("custom resource cleanup", self._attend)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
+    work_name = "custom resource cleanup"
 
     def start(self) -> None:
         for key in list(self._core.store.table(TABLE).live):
@@ -39,9 +30,6 @@ class DefinitionKeeper:
                 stored = self._core.store.get(TABLE, change.resource)
                 if stored is not None and b'"deletionTimestamp"' in stored.data:
                     self._work.add(change.resource)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     async def _attend(self, name: str) -> None:
         crd = self._core.get(TABLE, name)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import FOREGROUND, ORPHAN, Options
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import Again, WorkList
+from fleetqueue.apiserver.keepers import Again
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.storage import Change, Stored
 
@@ -20,22 +21,18 @@ class Place(NamedTuple):
     key: str
 
 
-class GarbageCollector:
+class GarbageCollector(WorkingKeeper):
     """Knows which objects name which owners, by uid; only objects with owners cost it anything."""
 
+    work_name = "garbage collection"
+
     def __init__(self, core: Core, internal: Internal) -> None:
-        self._core = core
-        self._internal = internal
+        super().__init__(core, internal)
         self._dependents: dict[str, set[Place]] = {}
         self._owners: dict[Place, tuple[str, ...]] = {}
         self._absent: set[str] = set()
         """Owners that were seen to go while somebody named them, whether or not their kind is still
         served."""
-        self._work = WorkList("garbage collection", self._attend)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
 
     def start(self) -> None:
         for table, _ in self._core.store.counts():
@@ -55,9 +52,6 @@ class GarbageCollector:
                 self._wake_unblocked(place, change)
                 if _needs_attention(change.after):
                     self._work.add(_join(place))
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     # The index
 

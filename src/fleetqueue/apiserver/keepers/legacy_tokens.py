@@ -8,7 +8,7 @@ from fleetqueue.apiserver.access.jwt import SigningKey
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import Options
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.storage import Change, Stored
 
@@ -17,19 +17,15 @@ Object = dict[str, Any]
 _MARK = legacy_tokens.SECRET_TYPE.encode()
 
 
-class LegacyTokenKeeper:
+class LegacyTokenKeeper(WorkingKeeper):
     """Woken by token secrets, and by service accounts that come, change or go."""
 
+    work_name = "legacy tokens"
+
     def __init__(self, core: Core, internal: Internal, key: SigningKey, authority: bytes) -> None:
-        self._core = core
-        self._internal = internal
+        super().__init__(core, internal)
         self._key = key
         self._authority = authority
-        self._work = WorkList("legacy tokens", self._attend)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
 
     def start(self) -> None:
         for key, stored in list(self._core.store.table("secrets").live.items()):
@@ -43,9 +39,6 @@ class LegacyTokenKeeper:
                     self._work.add(change.stored.key)
             elif change.resource == "serviceaccounts":
                 self._wake(change.stored)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     def _wake(self, account: Stored) -> None:
         namespace = account.key.partition("/")[0]

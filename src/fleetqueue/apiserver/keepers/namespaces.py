@@ -6,7 +6,7 @@ from typing import Any
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import Options
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.problems import ApiError
 from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.storage import Change
@@ -33,18 +33,14 @@ NOTHING_FAILED = {
 FINALIZE = Aspect("finalize", lambda obj, old: obj, lambda obj, old: [])
 
 
-class NamespaceKeeper:
+class NamespaceKeeper(WorkingKeeper):
     """Empties namespaces that are going, and furnishes those that stay."""
 
-    def __init__(self, core: Core, internal: Internal, authority: bytes) -> None:
-        self._core = core
-        self._internal = internal
-        self._authority = authority
-        self._work = WorkList("namespaces", self._attend)
+    work_name = "namespaces"
 
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
+    def __init__(self, core: Core, internal: Internal, authority: bytes) -> None:
+        super().__init__(core, internal)
+        self._authority = authority
 
     def start(self) -> None:
         for key in list(self._core.store.table("namespaces").live):
@@ -57,9 +53,6 @@ class NamespaceKeeper:
                     self._work.add(change.stored.key)
             elif change.after is None:
                 self._wake(change)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     def _wake(self, change: Change) -> None:
         """Something left a namespace: its deletion, or its furniture, may need another look."""

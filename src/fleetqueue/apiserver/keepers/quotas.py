@@ -6,25 +6,21 @@ from typing import Any
 from fleetqueue.apiserver.builtin.pod_resources import Amounts, read
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.quota.ledger import TABLE, Account, Ledger
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
 
 
-class QuotaKeeper:
+class QuotaKeeper(WorkingKeeper):
     """Woken by quotas, and by whatever comes and goes in a namespace that has one."""
 
-    def __init__(self, core: Core, internal: Internal, ledger: Ledger) -> None:
-        self._core = core
-        self._internal = internal
-        self._ledger = ledger
-        self._work = WorkList("quotas", self._attend)
+    work_name = "quotas"
 
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
+    def __init__(self, core: Core, internal: Internal, ledger: Ledger) -> None:
+        super().__init__(core, internal)
+        self._ledger = ledger
 
     def start(self) -> None:
         for key in list(self._core.store.table(TABLE).live):
@@ -40,9 +36,6 @@ class QuotaKeeper:
             for account in self._ledger.accounts(namespace):
                 if change.resource == TABLE or account.covers(change.resource):
                     self._work.add(account.key)
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     async def _attend(self, key: str) -> None:
         account, quota = self._ledger.account(key), self._core.get(TABLE, key)

@@ -6,7 +6,7 @@ from typing import Any
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks.storage import PROTECTION
 from fleetqueue.apiserver.internal import Internal
-from fleetqueue.apiserver.keepers import WorkList
+from fleetqueue.apiserver.keepers.working import WorkingKeeper
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
@@ -21,22 +21,18 @@ FINALIZERS = {
 }
 
 
-class StorageProtectionKeeper:
+class StorageProtectionKeeper(WorkingKeeper):
     """Woken by what is being deleted, and by pods and claims whose end may free it."""
 
+    work_name = "storage protection"
+
     def __init__(self, core: Core, internal: Internal) -> None:
-        self._core = core
-        self._internal = internal
-        self._work = WorkList("storage protection", self._attend)
+        super().__init__(core, internal)
         self._is_used: dict[str, Callable[[Object], bool]] = {
             CLAIMS: self._has_pod,
             VOLUMES: lambda volume: (volume.get("status") or {}).get("phase") == "Bound",
             ATTRIBUTES: self._has_claim,
         }
-
-    @property
-    def is_idle(self) -> bool:
-        return self._work.is_idle
 
     def start(self) -> None:
         for table in FINALIZERS:
@@ -51,9 +47,6 @@ class StorageProtectionKeeper:
                     self._wake(ATTRIBUTES)
             elif change.resource == "pods" and b'"persistentVolumeClaim"' in change.stored.data:
                 self._wake(CLAIMS, change.stored.key.partition("/")[0] + "/")
-
-    async def stop(self) -> None:
-        await self._work.stop()
 
     def _wake(self, table: str, prefix: str = "") -> None:
         held = self._core.store.table(table)
