@@ -42,7 +42,7 @@ def main() -> None:
     text = render(results, _machine())
     print(text)
     if options.save:
-        (ROOT / "docs" / "benchmarks.md").write_text(text)
+        _save(ROOT / "docs" / "benchmarks.md", text)
 
 
 def measure(name: str, start: Start, folder: Path, binary: Path, scale: float) -> Result:
@@ -65,6 +65,12 @@ def measure(name: str, start: Start, folder: Path, binary: Path, scale: float) -
         return result
     finally:
         server.stop()
+
+
+def _save(page: Path, text: str) -> None:
+    """Replace the table; what people wrote below it, from the first heading on, stays."""
+    _, heading, rest = page.read_text().partition("\n## ")
+    page.write_text(text + heading + rest)
 
 
 def _machine() -> str:
