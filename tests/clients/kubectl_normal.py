@@ -29,6 +29,9 @@ _REPLACED = [
         (r"(?<=  )\d+(?:m|h|d|h\d+m|d\d+h)(?= *\n)", "<age>"),
         (r"(?<=\S)  +", "  "),
         (r" +\n", "\n"),
+        # kube-apiserver repairs its allocations in rounds; one that meets a new Service says so.
+        (r"(?m)^.*\b\w+(?:IP|Port)NotAllocated\b.*\n", ""),
+        (r"Events:\n +Type  Reason .*\n(?: +----.*\n)(?!  )", "Events:  <none>\n"),
     )
 ]
 
