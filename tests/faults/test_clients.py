@@ -10,7 +10,7 @@ import pytest
 
 from faults import raw
 from faults.raw import Target
-from fleetqueue.apiserver import door, feed
+from fleetqueue.apiserver import connection, feed
 from fleetqueue.apiserver.access.certificates import Authority
 from fleetqueue.base.clock import SystemClock
 from support.processes import resident_bytes
@@ -22,9 +22,9 @@ MEGABYTE = 1024 * 1024
 @pytest.fixture
 async def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Target]:
     """A server that loses patience in a second where it usually waits a minute."""
-    monkeypatch.setattr(door, "KEEPALIVE_SECONDS", 1.0)
-    monkeypatch.setattr(door, "BODY_SECONDS", 1.0)
-    monkeypatch.setattr(door, "STALLED_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "KEEPALIVE_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "BODY_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "STALLED_SECONDS", 1.0)
     async with raw.target(tmp_path) as running:
         yield running
 
@@ -52,7 +52,7 @@ async def test_a_watcher_that_never_reads_is_cut_off_and_delays_nobody(target: T
 async def test_a_watcher_that_falls_behind_is_closed_before_it_costs_much(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "STALLED_SECONDS", 60.0)
+    monkeypatch.setattr(connection, "STALLED_SECONDS", 60.0)
     monkeypatch.setattr(feed, "QUEUE_BYTES_MAX", 2 * MEGABYTE)
     async with raw.connection(target) as (reader, writer):
         writer.write(target.head("GET", f"{CONFIG_MAPS}?watch=true"))
@@ -118,7 +118,7 @@ async def _drip(writer: asyncio.StreamWriter, letter: bytes) -> None:
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", (400,)),
         (b"GET /%zz%00 HTTP/1.1\r\nHost: x\r\n\r\n", (400, 403)),
         (b"GET / HTTP/1.1\r\nX: " + b"a" * 200_000 + b"\r\n\r\n", (400, 431)),
-        (b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", (400, 414)),
+        (b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", (431,)),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (400, 403, 505)),
     ],
 )  # fmt: skip

@@ -62,7 +62,7 @@ class Instance:
     ) -> None:
         settings = settings or Settings()
         store = Store(log)
-        self.core = Core(store, Feed(store), Registry(), clock, random)
+        self.core = Core(store, Feed(store, clock), Registry(), clock, random)
         builtins.register(self.core.registry)
         self._custom = CustomKinds(self.core, conversion.converters(self.core))
         self.rbac = Rbac()

@@ -1,8 +1,8 @@
 """What a door hands to the server and what it gets back; neither knows HTTP."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.base import codec
@@ -48,7 +48,14 @@ class Frame(NamedTuple):
     decode: Callable[[], Any]
 
 
-Frames = AsyncGenerator[list[Frame], None]
+class Frames(Protocol):
+    """Watch events in batches, until the watch is over or its reader closes it."""
+
+    def __aiter__(self) -> AsyncIterator[list[Frame]]: ...
+
+    def __anext__(self) -> Awaitable[list[Frame]]: ...
+
+    async def aclose(self) -> None: ...
 
 
 @dataclass(slots=True)

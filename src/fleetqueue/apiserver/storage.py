@@ -41,7 +41,7 @@ class Change:
     deletion.
     """
 
-    __slots__ = ("after", "before", "lines", "resource", "revision", "stored")
+    __slots__ = ("after", "before", "frames", "resource", "revision", "stored")
 
     def __init__(
         self, resource: str, revision: int, before: Stored | None, stored: Stored, is_delete: bool
@@ -53,7 +53,7 @@ class Change:
         """The state after the write; for a deletion the last state, under the deletion's revision.
         """
         self.after = None if is_delete else stored
-        self.lines: dict[Any, bytes] = {}
+        self.frames: dict[Any, Any] = {}
         """Encoded watch lines, shared by all watchers that want the same form."""
 
 

@@ -52,7 +52,7 @@ class WatchOpener:
         bookmark = None
         if call.request.flag("allowWatchBookmarks"):
             bookmark = partial(self._bookmark, call, form)
-        frames = feed.stream(
+        frames: Frames = feed.Stream(
             core.feed, watcher, first, seconds=self._seconds(call), bookmark=bookmark
         )
         if self._needs_webhook(call):
