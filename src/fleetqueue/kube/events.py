@@ -49,14 +49,23 @@ class EventRecorder:
     def warning(self, obj: kinds.Resource | Object, reason: str, message: str) -> None:
         self.record(obj, WARNING, reason, message)
 
-    def record(self, obj: kinds.Resource | Object, type: str, reason: str, message: str) -> None:
+    def record(
+        self,
+        obj: kinds.Resource | Object,
+        type: str,
+        reason: str,
+        message: str,
+        component: str = "",
+    ) -> None:
+        """`component`: who says so, where several speak through one recorder."""
         if len(self._waiting) >= WAITING_MAX:
             self.dropped += 1
             return
         about = tuple(sorted(reference(obj).items()))
         text = message[:MESSAGE_LENGTH_MAX]
         now = self._clock.now()
-        self._waiting.append(Occurrence(about, type, reason, text, self.component, now))
+        speaker = component or self.component
+        self._waiting.append(Occurrence(about, type, reason, text, speaker, now))
         self._arrived.set()
 
     def start(self) -> None:

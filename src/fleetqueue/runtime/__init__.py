@@ -1,0 +1,1 @@
+"""Makes a local cluster live: nodes, pods as processes, and the controllers other projects run."""
