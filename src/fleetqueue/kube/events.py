@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -39,6 +39,7 @@ class EventRecorder:
         self._random = random
         self._correlator = Correlator()
         self._waiting: deque[Occurrence] = deque()
+        self._last = datetime.min.replace(tzinfo=UTC)
         self._arrived = asyncio.Event()
         self._is_stopping = False
         self._task: asyncio.Task[None] | None = None
@@ -63,7 +64,8 @@ class EventRecorder:
             return
         about = tuple(sorted(reference(obj).items()))
         text = message[:MESSAGE_LENGTH_MAX]
-        now = self._clock.now()
+        # Events are named by their moment, so no two may have the same.
+        self._last = now = max(self._clock.now(), self._last + timedelta(microseconds=1))
         speaker = component or self.component
         self._waiting.append(Occurrence(about, type, reason, text, speaker, now))
         self._arrived.set()

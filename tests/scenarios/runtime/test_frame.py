@@ -80,7 +80,7 @@ async def test_what_is_planned_is_done_and_done_once(fleet: Fleet) -> None:
     ]
     assert {event["source"]["component"] for event in events} == {"scaler"}
     revision = cluster.instance.core.store.revision
-    await fleet.passes(hours=1)
+    await fleet.passes(minutes=30)
     assert cluster.instance.core.store.revision == revision
 
 
