@@ -1,0 +1,55 @@
+"""Admission as operators declare it: how a kind is defaulted, and what is refused; pure functions.
+
+A server in the same process calls them straight; a foreign one asks for them through webhooks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.runtime.plan import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One write: the object as it would be stored, the one it replaces, and what is around."""
+
+    obj: Object
+    """A defaulting function may change it in place."""
+    old: Object | None
+    """None when it is created."""
+    now: datetime
+    source: Source
+    user: str = ""
+    uid: str = ""
+    warnings: list[str] = field(default_factory=list)
+    may: Callable[[str, Resource, str], bool] = lambda verb, kind, namespace: True
+    """Whether the user may do that verb to a kind in a namespace."""
+
+    @property
+    def is_new(self) -> bool:
+        return self.old is None
+
+    @property
+    def spec(self) -> Any:
+        return self.obj.get("spec") or {}
+
+
+Default: TypeAlias = Callable[[Asked], None]
+Validate: TypeAlias = Callable[[Asked], list[FieldError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What one kind's operator does with a write of it. Status writes are not shown to it."""
+
+    kind: Resource
+    default: Default | None = None
+    validate: Validate | None = None
+    defaults_updates: bool = False
+    """Whether changes are defaulted too, or creations only."""
+    webhook: str = ""
+    """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
