@@ -20,7 +20,7 @@ the last answer; `{uid:NAME}` and `{rv:NAME}` of the last object seen with that 
 `{bundle}` for the address and certificate of the suite's webhook server.
 
 A case with `widgets` first defines a kind of its own: see `definition`. Its objects are at
-`{widgets}`.
+`{widgets}`. A step with `definition` sends such a CRD as its body.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ _ACCEPTS = {
 }
 _OPTIONS = {
     *("type", "accept", "headers", "raw", "user", "ignore", "until", "gone", "has", "watch"),
-    "during",
+    *("during", "definition"),
 }
 
 
@@ -144,7 +144,7 @@ def _step(raw: Any) -> Step:
     return Step(
         method,
         path.replace("{widgets}", WIDGETS).replace("{crds}", CRDS),
-        raw[line],
+        definition(raw["definition"]) if "definition" in raw else raw[line],
         raw.get("raw"),
         headers,
         raw.get("user", ""),

@@ -27,6 +27,8 @@ class Issue:
 
     def show(self, source: str) -> str:
         """With the line of the source and a caret below the place."""
+        if not source:
+            return f"ERROR: <input>:1:0: {self.message}"
         before = source[: self.position]
         line = before.count("\n")
         column = self.position - (before.rfind("\n") + 1)

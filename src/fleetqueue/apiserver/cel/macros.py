@@ -21,7 +21,7 @@ def expand_member(
     match name, len(arguments):
         case (("all" | "exists" | "exists_one"), 2):
             return _loop(_TESTS[name], target, arguments, 1, position)
-        case (("all" | "exists" | "existsOne"), 3):
+        case (("all" | "exists" | "existsOne" | "exists_one"), 3):
             return _loop(_TESTS[name], target, arguments, 2, position)
         case ("map", 2) | ("map", 3) | ("filter", 2):
             return _loop(name, target, arguments, 1, position)

@@ -4,6 +4,7 @@ What is the same in all versions counts as one thing, named directly under `spec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fleetqueue.api import names
@@ -57,6 +58,17 @@ _ROOT_FIELDS = {
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What a schema is measured by."""
+
+    before: Object
+    """The spec that this one replaces, or nothing."""
+    has_status: bool
+    is_unchanged: bool
+    """The version had this very schema before."""
+
+
 def validate_versions(spec: Object, before: Object) -> Iterator[FieldError]:
     versions = spec.get("versions") or ()
     shared = _shared(versions)
@@ -69,8 +81,8 @@ def validate_versions(spec: Object, before: Object) -> Iterator[FieldError]:
         if problems := names.dns1035_label(version.get("name") or ""):
             yield fields.wrong(f"{path}.name", version.get("name") or "", ",".join(problems))
         yield from _deprecation(version, f"{path}.deprecationWarning")
-        has_status = _has_status(version)
-        yield from _parts(own, path, "schema", has_status, before)
+        terms = _Terms(before, _has_status(version), _is_unchanged(version, before))
+        yield from _parts(own, path, "schema", terms)
     yield from _version_set(versions, shared)
     # The first name is also checked as the single version that definitions once had.
     first = (versions[0].get("name") or "") if versions else ""
@@ -81,8 +93,9 @@ def validate_versions(spec: Object, before: Object) -> Iterator[FieldError]:
 def validate_shared(spec: Object, before: Object) -> Iterator[FieldError]:
     """What all versions have in common."""
     versions = spec.get("versions") or ()
-    has_status = any(map(_has_status, versions))
-    yield from _parts(_shared(versions), "spec", "validation", has_status, before)
+    is_unchanged = any(_is_unchanged(version, before) for version in versions[:1])
+    terms = _Terms(before, any(map(_has_status, versions)), is_unchanged)
+    yield from _parts(_shared(versions), "spec", "validation", terms)
 
 
 def _shared(versions: Sequence[Object]) -> dict[str, Any]:
@@ -133,12 +146,17 @@ def _internal_version(version: Object, shared: Object) -> dict[str, Any]:
     }
 
 
-def _parts(
-    parts: Object, path: str, schema_name: str, has_status: bool, before: Object
-) -> Iterator[FieldError]:
+def _is_unchanged(version: Object, before: Object) -> bool:
+    for old in before.get("versions") or ():
+        if old.get("name") == version.get("name"):
+            return _same(_schema_of(version), _schema_of(old))
+    return False
+
+
+def _parts(parts: Object, path: str, schema_name: str, terms: _Terms) -> Iterator[FieldError]:
     schema = _schema_of(parts)
     if schema is not None:
-        yield from _schema(schema, f"{path}.{schema_name}", has_status, before)
+        yield from _schema(schema, f"{path}.{schema_name}", terms)
     yield from _scale((parts.get("subresources") or {}).get("scale"), f"{path}.subresources.scale")
     for index, column in enumerate(parts.get("additionalPrinterColumns") or ()):
         yield from _column(column, f"{path}.additionalPrinterColumns[{index}]")
@@ -146,20 +164,21 @@ def _parts(
         yield from _selectable(selectable, schema or {}, f"{path}.selectableFields")
 
 
-def _schema(schema: Object, path: str, has_status: bool, before: Object) -> list[FieldError]:
+def _schema(schema: Object, path: str, terms: _Terms) -> list[FieldError]:
     where = f"{path}.openAPIV3Schema"
     errors: list[FieldError] = []
-    if has_status:
+    if terms.has_status:
         errors += _root_fields(schema, where)
     if schema.get("nullable"):
         errors.append(fields.forbidden(f"{where}.nullable", "nullable cannot be true at the root"))
     problems: list[FieldError] = []
-    is_convertible = not has_unsupported(schema) and not _was_unstructured(before)
+    is_convertible = not has_unsupported(schema) and not _was_unstructured(terms.before)
     if is_convertible:
         problems = validate_structure(schema, where) or validate_defaults(schema, where)
     errors += problems
     compiles_rules = is_convertible and not problems
-    errors += validate_keywords(schema, where, Context(compiles_rules))
+    context = Context(compiles_rules, tolerates_costs=terms.is_unchanged)
+    errors += validate_keywords(schema, where, context)
     return errors
 
 

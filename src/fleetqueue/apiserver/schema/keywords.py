@@ -5,22 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fleetqueue.apiserver import field_errors as fields
-from fleetqueue.apiserver.cel import types
-from fleetqueue.apiserver.cel.errors import CompileError
-from fleetqueue.apiserver.cel.program import RuleProgram, compile_rule
-from fleetqueue.apiserver.cel.schema_types import schema_type
 from fleetqueue.apiserver.field_errors import FieldError
-from fleetqueue.apiserver.schema.field_paths import PathError, resolve
 from fleetqueue.apiserver.schema.node import Node
+from fleetqueue.apiserver.schema.rule_checks import RuleSite, check_expressions, check_fields
+from fleetqueue.apiserver.schema.rule_costs import TotalCost, cardinality_below
 from fleetqueue.apiserver.schema.structure import Schema
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
-REASONS = (
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueRequired",
-)
 _UNSUPPORTED = (
     ("id", "id is not supported"),
     ("additionalItems", "additionalItems is not supported"),
@@ -28,10 +19,6 @@ _UNSUPPORTED = (
     ("definitions", "definitions is not supported"),
     ("dependencies", "dependencies is not supported"),
     ("$ref", "$ref is not supported"),
-)
-_NO_TYPE = (
-    "internal error: failed to construct type information for x-kubernetes-validations rules: "
-    "unable to convert structural schema to CEL declarations"
 )
 _META = ("metadata", "kind", "apiVersion")
 
@@ -47,16 +34,20 @@ class Context:
     """Why there may be no default here; None if there may."""
     unpaired: str = ""
     """Below this path old and new values cannot be paired, so rules have no oldSelf."""
+    cardinality: int | None = 1
+    """How often such a value occurs in an object at most; None if nothing limits it."""
+    tolerates_costs: bool = False
+    """The schema is one that was stored before; then a single rule may cost any amount."""
 
     def below(self, **changes: Any) -> "Context":
         return replace(self, is_root=False, **changes)
 
 
 def validate_keywords(schema: Schema, path: str, context: Context) -> list[FieldError]:
-    """Errors about the schema, then those of its rules."""
+    """Errors about the schema, then those of its rules, then that of all rules together."""
     found = _Findings()
     _visit(schema, path, context, found)
-    return found.errors + found.rule_errors
+    return [*found.errors, *found.rule_errors, *found.costs.errors(path)]
 
 
 def has_unsupported(schema: Schema) -> bool:
@@ -76,6 +67,7 @@ class _Findings:
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
         self.rule_errors: list[FieldError] = []
+        self.costs = TotalCost()
 
 
 def _visit(schema: Schema, path: str, context: Context, found: _Findings) -> None:
@@ -90,16 +82,27 @@ def _visit(schema: Schema, path: str, context: Context, found: _Findings) -> Non
     found.errors += _keys_are_set(schema, path)
     rules = schema.get("x-kubernetes-validations") or []
     for index, rule in enumerate(rules):
-        found.errors += _rule_fields(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
+        found.errors += check_fields(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
     if rules and len(found.errors) == before and context.compiles_rules:
-        node = Node(schema)
-        for index, rule in enumerate(rules):
-            where = f"{path}.x-kubernetes-validations[{index}]"
-            found.rule_errors += _compiled_rule(rule, node, where, context)
+        site = _rule_site(schema, f"{path}.x-kubernetes-validations", context)
+        found.rule_errors += check_expressions(rules, site, found.costs)
+
+
+def _rule_site(schema: Schema, path: str, context: Context) -> RuleSite:
+    node = Node(schema)
+    return RuleSite(
+        node,
+        path,
+        is_root=context.is_root or node.is_embedded,
+        unpaired=context.unpaired,
+        cardinality=context.cardinality,
+        tolerates_costs=context.tolerates_costs,
+    )
 
 
 def _children(schema: Schema, path: str, context: Context) -> Iterator[tuple[Schema, str, Context]]:
     values, items = schema.get("additionalProperties"), schema.get("items")
+    context = replace(context, cardinality=cardinality_below(schema, context.cardinality))
     if isinstance(values, Mapping):
         inner = context.below()
         if context.is_in_meta:
@@ -266,102 +269,3 @@ def _keys_are_set(schema: Schema, path: str) -> Iterator[FieldError]:
         if below.get("nullable"):
             why = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
             yield fields.forbidden(f"{where}.nullable", why)
-
-
-def _rule_fields(rule: Mapping[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
-    text, message = rule.get("rule") or "", rule.get("message") or ""
-    if not text.strip():
-        yield fields.required(f"{path}.rule", "rule is not specified")
-    elif message and not message.strip():
-        yield fields.wrong(f"{path}.message", message, "must be non-empty if specified")
-    elif _has_breaks(message.strip()):
-        yield fields.wrong(f"{path}.message", message, "must not contain line breaks")
-    elif _has_breaks(text.strip()) and not message.strip():
-        why = "message must be specified if rule contains line breaks"
-        yield fields.required(f"{path}.message", why)
-    expression = rule.get("messageExpression") or ""
-    if expression and not expression.strip():
-        why = "messageExpression must be non-empty if specified"
-        yield fields.required(f"{path}.messageExpression", why)
-    reason = rule.get("reason")
-    if reason is not None and reason not in REASONS:
-        yield fields.unsupported(f"{path}.reason", reason, REASONS)
-    yield from _field_path(rule.get("fieldPath") or "", schema, f"{path}.fieldPath")
-
-
-def _field_path(text: str, schema: Schema, path: str) -> Iterator[FieldError]:
-    if not text:
-        return
-    if not text.strip():
-        yield fields.wrong(path, text, "must be non-empty if specified")
-    if _has_breaks(text):
-        yield fields.wrong(path, text, "must not contain line breaks")
-    try:
-        resolve(text, Node(schema))
-    except PathError:
-        yield fields.wrong(path, text, "must be a valid path")
-
-
-def _has_breaks(text: str) -> bool:
-    return "\n" in text or "\r" in text
-
-
-def _compiled_rule(
-    rule: Mapping[str, Any], node: Node, path: str, context: Context
-) -> Iterator[FieldError]:
-    if schema_type(node, context.is_root or node.is_embedded) is None:
-        parent = path.rpartition("[")[0]
-        yield FieldError("InternalError", parent, "", _NO_TYPE)
-        return
-    shown = _internal_rule(rule)
-    program, problem = _compile(rule["rule"], node, rule, context, types.BOOL)
-    if program is None:
-        yield fields.wrong(f"{path}.rule", shown, problem)
-    elif text := rule.get("messageExpression"):
-        message, problem = _compile(text, node, rule, context, types.STRING)
-        if message is None:
-            yield fields.wrong(f"{path}.messageExpression", shown, _of_message(problem))
-    if program is not None and program.uses_old_self:
-        if context.unpaired:
-            within = f"the uncorrelatable portion of the schema within {context.unpaired}"
-            why = f"oldSelf cannot be used on {within}"
-            yield fields.wrong(f"{path}.rule", rule["rule"], why)
-    elif rule.get("optionalOldSelf") is not None:
-        why = "may not be set if oldSelf is not used in rule"
-        yield fields.wrong(f"{path}.optionalOldSelf", rule["optionalOldSelf"], why)
-
-
-def _compile(
-    text: str, node: Node, rule: Mapping[str, Any], context: Context, result: types.Type
-) -> tuple[RuleProgram | None, str]:
-    try:
-        program = compile_rule(
-            text,
-            node,
-            is_root=context.is_root or node.is_embedded,
-            is_old_optional=bool(rule.get("optionalOldSelf")),
-            result=result,
-        )
-    except CompileError as problem:
-        return None, f"compilation failed: {problem}"
-    except ValueError as problem:
-        return None, str(problem)
-    return program, ""
-
-
-def _of_message(problem: str) -> str:
-    if problem.startswith("compilation"):
-        return f"messageExpression {problem}"
-    return "messageExpression must evaluate to a string"
-
-
-def _internal_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule as the server's own type prints it: all fields, with Go's names."""
-    return {
-        "Rule": rule.get("rule") or "",
-        "Message": rule.get("message") or "",
-        "MessageExpression": rule.get("messageExpression") or "",
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath") or "",
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }
