@@ -1,12 +1,11 @@
 """What is measured: the same requests for both servers, each told once."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.apiserver.load_generator import Measured, drive
-from fleetqueue.api.crds import all_crds
+from benchmarks.apiserver.objects import admitted, config_map, workload, workload_crd
 from support.server import Server
 
 CLIENTS = (1, 16, 64)
@@ -15,6 +14,7 @@ HELD = 20_000
 WATCHERS = 100
 MERGE = "application/merge-patch+json"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CONFIG_MAPS = "/api/v1/namespaces/{ns}/configmaps"
 
 
@@ -27,56 +27,10 @@ class Row:
     is_write: bool
 
 
-def config_map(name: str) -> str:
-    data = {"settings": "x" * 600, "more": "z" * 300}
-    return json.dumps(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-    )
-
-
-def workload(name: str) -> str:
-    container = {
-        "name": "main",
-        "image": "registry.example.com/train:1",
-        "command": ["python", "train.py"],
-        "resources": {"requests": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}},
-        "env": [{"name": f"V{n}", "value": "x" * 20} for n in range(8)],
-    }
-    pod_set = {
-        "name": "main",
-        "count": 4,
-        "template": {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}},
-    }
-    return json.dumps(
-        {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "metadata": {"name": name, "labels": {"kueue.x-k8s.io/job-uid": "0000"}},
-            "spec": {"queueName": "user-queue", "podSets": [pod_set]},
-        }
-    )
-
-
-def admitted() -> str:
-    condition = {
-        "type": "QuotaReserved",
-        "status": "True",
-        "reason": "QuotaReserved",
-        "message": "Quota reserved in ClusterQueue %d",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }
-    return json.dumps({"status": {"conditions": [condition]}})
-
-
 def prepare(server: Server) -> None:
     """The Workload CRD and a namespace per number of clients."""
     with server.client() as client:
-        for crd in all_crds("kueue.x-k8s.io"):
-            if crd["spec"]["names"]["kind"] == "Workload":
-                # Nobody answers conversion webhooks here, and one version is all that is used.
-                crd["spec"]["conversion"] = {"strategy": "None"}
-                path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-                assert client.send("POST", path, crd).status == 201
+        assert client.send("POST", CRDS, workload_crd()).status == 201
         for name in [*(f"bench-{count}" for count in CLIENTS), "many", "fan"]:
             body = {"metadata": {"name": name}}
             assert client.send("POST", "/api/v1/namespaces", body).status == 201

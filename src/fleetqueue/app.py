@@ -3,24 +3,26 @@
 import asyncio
 import base64
 import contextlib
+import dataclasses
 import logging
 import os
 import random
 import signal
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from fleetqueue.apiserver.access import static_tokens
-from fleetqueue.apiserver.access.certificates import Authority, KeyPair
+from fleetqueue.apiserver.access.certificates import Authority
 from fleetqueue.apiserver.access.jwt import SigningKey
+from fleetqueue.apiserver.access.key_pairs import KeyPair
 from fleetqueue.apiserver.access.static_tokens import StaticTokens
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.door import Door
 from fleetqueue.apiserver.instance import Instance, Settings
 from fleetqueue.apiserver.log import Log, MemoryLog, SqliteLog
-from fleetqueue.base import documents
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.errors import UserError
 
@@ -56,6 +58,7 @@ class Running:
 async def serving(options: ServeOptions) -> AsyncIterator[Running]:
     """An API server with its door open, until the block ends."""
     with contextlib.ExitStack() as undo:
+        options, listener = _settle_port(options, undo)
         log = _open_log(options)
         undo.callback(log.close)
         with _data_errors(options.data):
@@ -66,7 +69,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
         # From here on the instance closes its log itself.
         undo.pop_all()
     try:
-        await _open_door(door, options)
+        await _open_door(door, options, listener)
         url = f"https://{_address(options.host)}:{door.port}"
         instance.pages.server_url = url
         kubeconfig = options.data / "kubeconfig"
@@ -98,14 +101,33 @@ def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:
         signing_key=SigningKey.load_or_create(private / "service-accounts.key"),
         static_tokens=_tokens(options, token),
         authority=authority.certificate,
-        url=f"https://{_address(options.host)}:{options.port or 6443}",
+        url=f"https://{_address(options.host)}:{options.port}",
     )
     return Instance(log, clock, source, settings), authority
 
 
-async def _open_door(door: Door, options: ServeOptions) -> None:
+def _settle_port(
+    options: ServeOptions, undo: contextlib.ExitStack
+) -> tuple[ServeOptions, socket.socket | None]:
+    """Where the system is to choose the port, it does so now: a server starts by telling it."""
+    if options.port:
+        return options, None
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    with _listen_errors(options):
+        listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        listener.bind((options.host, 0))
+    return dataclasses.replace(options, port=listener.getsockname()[1]), listener
+
+
+async def _open_door(door: Door, options: ServeOptions, listener: socket.socket | None) -> None:
+    with _listen_errors(options):
+        await door.open(options.host, options.port, listener)
+
+
+@contextlib.contextmanager
+def _listen_errors(options: ServeOptions) -> Iterator[None]:
     try:
-        await door.open(options.host, options.port)
+        yield
     except OSError as error:
         raise UserError(
             f"cannot listen on {options.host} port {options.port} ({_reason(error)}): stop the "
@@ -171,34 +193,34 @@ def _write_kubeconfig(path: Path, url: str, authority: Authority, admin: KeyPair
     def encoded(data: bytes) -> str:
         return base64.b64encode(data).decode()
 
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": "fleetqueue",
-                "cluster": {
-                    "server": url,
-                    "certificate-authority-data": encoded(authority.certificate),
-                },
-            }
-        ],
-        "users": [
-            {
-                "name": "admin",
-                "user": {
-                    "client-certificate-data": encoded(admin.certificate),
-                    "client-key-data": encoded(admin.key),
-                },
-            }
-        ],
-        "contexts": [
-            {
-                "name": "fleetqueue",
-                "context": {"cluster": "fleetqueue", "user": "admin", "namespace": "default"},
-            }
-        ],
-        "current-context": "fleetqueue",
-    }
+    text = KUBECONFIG.format(
+        server=url,
+        authority=encoded(authority.certificate),
+        certificate=encoded(admin.certificate),
+        key=encoded(admin.key),
+    )
     path.touch(mode=0o600)
-    path.write_text(documents.dump(config))
+    path.write_text(text)
+
+
+KUBECONFIG = """\
+apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: {authority}
+    server: {server}
+  name: fleetqueue
+contexts:
+- context:
+    cluster: fleetqueue
+    namespace: default
+    user: admin
+  name: fleetqueue
+current-context: fleetqueue
+kind: Config
+users:
+- name: admin
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+"""

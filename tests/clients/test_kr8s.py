@@ -12,32 +12,11 @@ from kr8s._async_utils import as_sync_func
 from kr8s.asyncio.objects import ConfigMap as AsyncConfigMap
 from kr8s.objects import ConfigMap, Deployment, Pod, new_class
 
+from fleetqueue.testing import crd
+
 TEMPLATE = {
     "metadata": {"labels": {"app": "web"}},
     "spec": {"containers": [{"name": "web", "image": "nginx"}]},
-}
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gears.kr8s.example.com"},
-    "spec": {
-        "group": "kr8s.example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "gears", "singular": "gear", "kind": "Gear"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
 }
 
 
@@ -126,7 +105,7 @@ def test_a_pod_has_its_owner(api: Any, namespace: str) -> None:
 def test_custom_resources_are_looked_up(api: Any, namespace: str) -> None:
     definition = new_class(kind="CustomResourceDefinition", version="apiextensions.k8s.io/v1")
     definition.namespaced = False
-    made = definition(DEFINITION, api=api)
+    made = definition(crd("kr8s.example.com", "Gear"), api=api)
     made.create()
     made.wait("condition=Established", timeout=10)
     gear = new_class(kind="Gear", version="kr8s.example.com/v1", namespaced=True)

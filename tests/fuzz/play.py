@@ -18,6 +18,7 @@ from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.apiserver.storage import Store
 from fleetqueue.base import documents, virtual_time
 from fleetqueue.base.clock import LoopClock
+from fuzz import known_failures
 from fuzz.requests import Maker
 
 ADMIN = User("admin", groups=("system:masters", "system:authenticated"))
@@ -25,12 +26,6 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST_SECONDS_MAX = 20
 REQUESTS = int(os.environ.get("FLEETQUEUE_REQUESTS", "20000"))
 BATCH = 250
-LIKE_UPSTREAM = (
-    "Too large resource version",
-    "conversion webhook for",
-    "failed calling webhook",
-    "nothing runs the pods of this server",
-)
 LOOKS = (
     "application/json",
     "application/yaml",
@@ -104,18 +99,9 @@ def check_answer(status: int, content_type: str, body: bytes) -> None:
         if isinstance(obj, dict) and obj.get("kind") == "Status" and obj["status"] == "Failure":
             assert obj["code"] == status
             assert isinstance(obj["message"], str)
-            assert status < 500 or is_like_upstream(obj), body[:2000]
+            assert status < 500 or known_failures.is_known(obj), body[:2000]
             return
     assert status < 500, body[:2000]
-
-
-def is_like_upstream(failure: dict[str, Any]) -> bool:
-    """kube-apiserver answers an error that it does not classify with 500 and no reason; so do we.
-
-    What is a fault of ours has the reason InternalError.
-    """
-    is_unclassified = failure["code"] == 500 and "reason" not in failure
-    return is_unclassified or any(known in failure["message"] for known in LIKE_UPSTREAM)
 
 
 @contextmanager

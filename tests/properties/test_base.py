@@ -1,6 +1,7 @@
 """Properties of the domain-free helpers: heap, delays, paths, documents, virtual time."""
 
 import asyncio
+import json
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fleetqueue.base import documents, jsonpath, paths
+from fleetqueue.base import codec, documents, jsonpath, paths
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.base.heap import KeyedHeap
 from fleetqueue.base.virtual_time import run
@@ -101,3 +102,25 @@ def test_virtual_time_ends_at_the_last_timer(delays: list[int]) -> None:
         return asyncio.get_running_loop().time()
 
     assert run(main()) == max(delays)
+
+
+def _object_text(members: list[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"{json.dumps(key)}: {value}" for key, value in members) + "}"
+
+
+TEXTS = some.recursive(
+    SCALARS.map(json.dumps) | some.sampled_from(['"\\u0022"', '"\\u0022a\\u0022"']),
+    lambda below: (
+        some.lists(below, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | some.lists(some.tuples(KEYS, below), max_size=4).map(_object_text)
+    ),
+    max_leaves=8,
+)
+
+
+@given(TEXTS)
+def test_a_key_is_reported_if_and_only_if_it_comes_twice(text: str) -> None:
+    repeats: list[bool] = []
+    json.loads(text, object_pairs_hook=lambda pairs: repeats.append(len(dict(pairs)) < len(pairs)))
+    data = text.encode()
+    assert bool(codec.duplicate_keys(data, codec.decode(data))) == any(repeats)

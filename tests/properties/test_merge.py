@@ -1,6 +1,7 @@
 """What holds for every merge: twice is once, and nothing that is handed in ever changes."""
 
 import copy
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fleetqueue.api.kubernetes import definitions
-from fleetqueue.apiserver.merge import field_sets, shapes, typed, typed_merge
+from fleetqueue.apiserver.merge import (
+    entries,
+    field_sets,
+    managed,
+    shapes,
+    typed,
+    typed_merge,
+)
 from fleetqueue.apiserver.merge.apply import apply
 from fleetqueue.apiserver.merge.managed import track_update
 from fleetqueue.apiserver.merge.strategic import strategic_merge
@@ -169,3 +177,16 @@ def test_a_strategic_patch_is_idempotent_and_changes_no_input(pod: Object, patch
     once = strategic_merge(pod, patch, POD)
     assert strategic_merge(once, patch, POD) == once
     assert (pod, patch) == before
+
+
+@given(widgets() | pods)
+def test_whoever_creates_owns_what_filling_an_empty_object_would_give(obj: Object) -> None:
+    new = {"apiVersion": "t.io/v1", "kind": "T", "metadata": {"name": "w", "uid": "u"}} | obj
+    me = entries.owner("me", entries.UPDATE, "t.io/v1", "")
+    for node, reset in itertools.product((WIDGET, POD), (None, {"f:spec": {"f:n": {}}})):
+        target = managed.aim(node, "t.io/v1", reset, None)
+        try:
+            filled = managed.updated(managed.empty(new), new, {}, target, me, "now")
+        except typed.TypedError:
+            continue
+        assert managed.created(new, target, me, "now") == filled

@@ -39,6 +39,7 @@ def start_reference(
     controllers: bool = True,
     tokens: str = "",
     flags: Sequence[str] = (),
+    more_controllers: Sequence[str] = (),
 ) -> Server:
     """A fresh kube-apiserver; `tokens` and `flags` add to its token file and its flags."""
     folder = binaries()
@@ -72,7 +73,11 @@ def start_reference(
         server.kubeconfig = _kubeconfig(directory, server)
         if controllers:
             server.processes.append(
-                _spawn(directory, "kube-controller-manager", _manager(folder, directory))
+                _spawn(
+                    directory,
+                    "kube-controller-manager",
+                    _manager(folder, directory, more_controllers),
+                )
             )
             _wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default")
     except BaseException:
@@ -112,11 +117,11 @@ def _apiserver(folder: Path, directory: Path, etcd: str, port: int) -> list[str]
     ]
 
 
-def _manager(folder: Path, directory: Path) -> list[str]:
+def _manager(folder: Path, directory: Path, more: Sequence[str]) -> list[str]:
     return [
         str(folder / "kube-controller-manager"),
         f"--kubeconfig={directory / 'kubeconfig'}",
-        f"--controllers={CONTROLLERS}",
+        f"--controllers={','.join((CONTROLLERS, *more))}",
         "--use-service-account-credentials=false",
         "--leader-elect=false",
         f"--service-account-private-key-file={directory / 'accounts.key'}",

@@ -130,5 +130,5 @@ def wait_until(what: str, is_there: Callable[[], bool], seconds: float = 60.0) -
                 return
         except OSError:
             pass
-        time.sleep(0.05)
+        time.sleep(0.02)
     raise AssertionError(f"{what} did not come up within {seconds:.0f} s")

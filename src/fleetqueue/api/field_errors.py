@@ -62,6 +62,12 @@ class FieldError(NamedTuple):
         return f"{self.path}: {self.body()}"
 
 
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """Several as one text: each once, in brackets where they are more than one."""
+    texts = [str(error) for error in dict.fromkeys(errors)]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
 def show(value: Any) -> str:
     """A bad value as apimachinery prints it: strings quoted, objects as JSON, null as "null"."""
     if value is OMITTED:

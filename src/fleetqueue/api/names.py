@@ -4,8 +4,10 @@ with it, in the words of apimachinery's validation, and nothing when it is fine.
 import ipaddress
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 ANNOTATIONS_SIZE_MAX = 256 * 1024
+_QUALIFIED_KEPT = 4096
 
 _ALPHANUMERIC = "must start and end with an alphanumeric character"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -41,10 +43,14 @@ class _Rule:
         return self._compiled.fullmatch(value) is not None
 
     def __call__(self, value: str) -> list[str]:
+        fits = self._compiled.fullmatch(value) is not None
+        # What fits is ASCII, so its length is known without encoding it.
+        if fits and (not self._longest or len(value) <= self._longest):
+            return []
         wrong = []
         if self._longest and byte_length(value) > self._longest:
             wrong.append(max_length(self._longest))
-        if not self.matches(value):
+        if not fits:
             wrong.append(self._message)
         return wrong
 
@@ -149,6 +155,12 @@ def dns1123_label(value: str) -> list[str]:
 
 def qualified_name(value: str) -> list[str]:
     """Keys of labels and annotations, names of resources: `[prefix/]name`."""
+    return list(_qualified_problems(value))
+
+
+@lru_cache(_QUALIFIED_KEPT)
+def _qualified_problems(value: str) -> list[str]:
+    """Kept, because the same few names come with every object."""
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         more = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"

@@ -2,6 +2,7 @@
 refusals.
 """
 
+from itertools import islice
 from typing import Any
 
 from fleetqueue.api import field_errors as fields
@@ -32,7 +33,7 @@ def read_object(call: Call) -> tuple[Object, list[str]]:
     if kind in ("", "application/json"):
         obj = read_json(data, call)
         if call.field_validation != "Ignore":
-            duplicates = [f'duplicate field "{path}"' for path in codec.duplicate_keys(data)]
+            duplicates = [f'duplicate field "{path}"' for path in codec.duplicate_keys(data, obj)]
     else:
         obj = read_other(data, kind)
     if obj is None:
@@ -120,16 +121,22 @@ def check_identity(call: Call, obj: Object) -> None:
         _check_custom_type(call, obj, version, kind)
     elif version not in ("", expected) or kind not in ("", call.version.kind):
         raise problems.bad_request(wrong_type(call, version or expected, kind or call.version.kind))
-    body = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
+    if not isinstance(obj.get("metadata", {}), dict | None):
+        raise problems.bad_request(_odd_metadata(call, obj["metadata"]))
+    obj["metadata"] = obj.get("metadata") or {}
+    _put_type_first(call, obj)
+
+
+def _put_type_first(call: Call, obj: Object) -> None:
+    """In place; most clients write it in this order anyway."""
+    kind, version = ("kind", call.version.kind), ("apiVersion", call.api_version)
+    first = (version, kind) if call.resource.is_custom else (kind, version)
+    if tuple(islice(obj.items(), 2)) == first:
+        return
+    rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
     obj.clear()
-    if call.resource.is_custom:
-        obj["apiVersion"], obj["kind"] = expected, call.version.kind
-    else:
-        obj["kind"], obj["apiVersion"] = call.version.kind, expected
-    if not isinstance(body.get("metadata", {}), dict | None):
-        raise problems.bad_request(_odd_metadata(call, body["metadata"]))
-    obj.update(body)
-    obj["metadata"] = body.get("metadata") or {}
+    obj.update(first)
+    obj.update(rest)
 
 
 def _odd_metadata(call: Call, metadata: Any) -> str:
@@ -160,6 +167,8 @@ def _check_custom_type(call: Call, obj: Object, version: str, kind: str) -> None
 def _check_type(call: Call, obj: Object) -> None:
     why = ""
     for name in ("apiVersion", "kind"):
+        if obj.get(name).__class__ is str:
+            continue
         if not isinstance(obj.get(name) or "", str) or obj.get(name) in ({}, [], 0, False):
             found = json_type(obj[name])
             why = why or (

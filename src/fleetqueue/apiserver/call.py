@@ -6,6 +6,7 @@ from typing import Any
 from fleetqueue.api import field_errors as fields
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.awaited import Conversions
 from fleetqueue.apiserver.builtin.objectmeta import validate_field_manager
 from fleetqueue.apiserver.registry import Resource, Version
 from fleetqueue.apiserver.request import Request
@@ -27,6 +28,8 @@ class Call:
     resource: Resource
     version: Version
     warnings: list[str] = field(default_factory=list)
+    conversions: Conversions | None = None
+    """Of objects that a webhook converts, for what the managers of fields need to know."""
 
     @property
     def key(self) -> str:
@@ -51,8 +54,9 @@ class Call:
         if named:
             return named
         agent = self.request.headers.get("user-agent", "").split("/")[0]
-        printable = "".join(letter for letter in agent if letter.isprintable())
-        return printable[:MANAGER_LENGTH_MAX] or "unknown"
+        if not agent.isprintable():
+            agent = "".join(letter for letter in agent if letter.isprintable())
+        return agent[:MANAGER_LENGTH_MAX] or "unknown"
 
     def not_found(self) -> problems.ApiError:
         return problems.not_found(self.resource.group, self.resource.plural, self.route.name)
@@ -74,6 +78,8 @@ def check_options(call: Call, kind: str) -> None:
     """Refuse write options that kube-apiserver refuses; `kind` is CreateOptions, UpdateOptions,
     PatchOptions.
     """
+    if not call.request.query:
+        return
     errors = []
     dry_run = call.request.query.get("dryRun") or []
     if any(value != "All" for value in dry_run):

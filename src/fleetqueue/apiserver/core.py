@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.api import times
@@ -22,6 +23,8 @@ Object = dict[str, Any]
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 GENERATED_LENGTH_MAX = 63
 SUFFIX_LENGTH = 5
+_CUSTOM_ORDER = ("apiVersion", "kind", "metadata")
+_BUILTIN_ORDER = ("kind", "apiVersion", "metadata")
 
 
 @dataclass(slots=True)
@@ -56,13 +59,27 @@ class Core:
         suffix = "".join(self.random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))
         return prefix[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH] + suffix
 
+    def current(self, resource: Resource, stored: Stored) -> Stored:
+        """The object as the present schema shows it."""
+        reshaper = resource.reshaper
+        if reshaper is None or stored.revision >= reshaper.since:
+            return stored
+        return reshaper.reshape(stored)
+
+    def is_current(self, resource: Resource, stored: Stored) -> bool:
+        """Whether a write that changes nothing would store the same bytes."""
+        if self.current(resource, stored) is not stored:
+            return False
+        is_current: bool = self.store.decoded(stored)["apiVersion"] == resource.stored_as
+        return is_current
+
     def live(self, resource: Resource, stored: Stored) -> Object:
-        """The object in its storage version; shared, never to be changed."""
-        return self.store.decoded(stored)
+        """The object in the version it is stored in; shared, never to be changed."""
+        return self.store.decoded(self.current(resource, stored))
 
     async def in_version(self, resource: Resource, stored: Stored, api_version: str) -> Object:
         """The object in the version asked for; shared, never to be changed."""
-        obj = self.store.decoded(stored)
+        obj = self.live(resource, stored)
         return (await self.convert(resource, [obj], api_version))[0]
 
     async def convert(
@@ -98,9 +115,16 @@ class Core:
 
 def ordered(obj: Object, resource: Resource) -> Object:
     """The object with its type first, so that its bytes begin with the version's prefix."""
-    first = ("apiVersion", "kind") if resource.is_custom else ("kind", "apiVersion")
-    head = {name: obj[name] for name in (*first, "metadata")}
+    first = _CUSTOM_ORDER if resource.is_custom else _BUILTIN_ORDER
+    if tuple(islice(obj, len(first))) == first:
+        return obj
+    head = {name: obj[name] for name in first}
     return head | {name: value for name, value in obj.items() if name not in head}
+
+
+def with_own_metadata(obj: Object) -> Object:
+    """A copy that may get other metadata and other fields; what lies deeper is shared."""
+    return {**obj, "metadata": {**obj["metadata"]}}
 
 
 def private(obj: Object) -> Object:

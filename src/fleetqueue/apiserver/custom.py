@@ -9,6 +9,7 @@ from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.definition_status import Verdict, described, judge_names
 from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.registry import Column, Resource, Scale, Subresource, Version
+from fleetqueue.apiserver.reshaping import Reshaper, schemas
 from fleetqueue.apiserver.shapes import CustomShape
 from fleetqueue.apiserver.storage import Change
 from fleetqueue.apiserver.strategy import STATUS
@@ -70,12 +71,27 @@ class CustomKinds:
                 known.is_going = resource.is_going
                 self._core.registry.generation += 1
             return
+        resource.reshaper = self._reshaper(crd, resource, known)
         if known is not None:
             self._core.registry.remove(known.group, known.plural)
             # Open views convert and print as the old definition says; clients resume with the new.
             self._core.feed.close_all(known.table)
         self._accepted[name] = resource
         self._core.registry.add(resource)
+
+    def _reshaper(self, crd: Object, resource: Resource, known: Resource | None) -> Reshaper | None:
+        store, now = self._core.store, crd["spec"]
+        if known is None:
+            # A restart does not tell when the schema changed, but it was not after this.
+            since = int(crd["metadata"]["resourceVersion"])
+        elif known.definition is not None and schemas(known.definition) == schemas(now):
+            return known.reshaper
+        else:
+            # What is on its way to the log was still made under the old one.
+            since = store.assigned + 1
+        table = store.table(resource.table)
+        is_needed = known is not None or any(s.revision < since for s in table.live.values())
+        return Reshaper(store, resource.versions, since) if is_needed else None
 
     def _forget(self, name: str) -> None:
         known = self._accepted.pop(name, None)

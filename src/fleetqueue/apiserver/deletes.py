@@ -8,7 +8,7 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import times
 from fleetqueue.apiserver import bodies, problems
 from fleetqueue.apiserver.call import Call
-from fleetqueue.apiserver.core import Core, ordered, private
+from fleetqueue.apiserver.core import Core, ordered, private, with_own_metadata
 from fleetqueue.apiserver.finalization import may_leave
 from fleetqueue.apiserver.hooks import Operation
 from fleetqueue.apiserver.schema import decoding
@@ -35,6 +35,9 @@ class Options(NamedTuple):
     @property
     def names_policy(self) -> bool:
         return bool(self.policy) or self.orphan_dependents is not None
+
+
+NO_OPTIONS = Options()
 
 
 class Deleted(NamedTuple):
@@ -69,29 +72,29 @@ class Deleter:
             await core.hooks.validate(operation)
             if core.store.latest(resource.table, call.key) is live:
                 break
-        return await self._remove(call, options, private(core.live(resource, live)))
+        return await self._remove(call, options, core.live(resource, live))
 
-    async def _remove(self, call: Call, options: Options, obj: Object) -> Deleted:
-        core, resource = self._core, call.resource
-        before = private(obj)
+    async def _remove(self, call: Call, options: Options, live: Object) -> Deleted:
+        core, resource, strategy = self._core, call.resource, call.resource.strategy
+        # Of most kinds a deletion changes nothing but metadata.
+        obj = with_own_metadata(live) if strategy.on_delete is None else private(live)
         self._mark(call, options, obj)
-        is_gone = may_leave(obj) and resource.strategy.may_leave(obj)
+        is_instant = strategy.graceful_seconds is None
+        is_gone = may_leave(obj) and strategy.may_leave(obj)
         if options.raw.get("dryRun"):
-            is_instant = is_gone and resource.strategy.graceful_seconds is None
-            return Deleted(before if is_instant else obj, is_gone, options)
+            return Deleted(live if is_instant and is_gone else obj, is_gone, options)
         if is_gone:
-            if resource.strategy.graceful_seconds is None:
-                obj = before if "deletionTimestamp" not in before["metadata"] else obj
-            elif obj != before:
+            if not is_instant and obj != live:
                 # Watchers see a pod end before it is gone, however short its grace is.
                 # Both are proposed at once, so that nobody writes between them or sees one alone.
-                ending = ordered(private(obj), resource)
+                ending = ordered(with_own_metadata(obj), resource)
                 core.store.propose(resource.table, call.key, ending)
-            is_instant = resource.strategy.graceful_seconds is None
-            last = ordered(private(before if is_instant else obj), resource)
-            gone = await core.store.delete(resource.table, call.key, last)
+            last = with_own_metadata(live if is_instant else obj)
+            gone = await core.store.delete(resource.table, call.key, ordered(last, resource))
+            if is_instant and "deletionTimestamp" not in live["metadata"]:
+                return Deleted(last, is_gone, options)
             obj["metadata"]["resourceVersion"] = str(gone.revision)
-        elif obj != before:
+        elif obj != live:
             await core.store.put(resource.table, call.key, ordered(obj, resource))
         return Deleted(obj, is_gone, options)
 
@@ -168,6 +171,8 @@ def read_options(call: Call) -> Options:
             raw = bodies.read_other(call.request.body, kind)
     if raw is None:
         raw = _from_query(call)
+        if not raw:
+            return NO_OPTIONS
     return options_from(raw)
 
 

@@ -1,8 +1,9 @@
 """The HTTPS door: listens, and gives every client that comes a connection of its own."""
 
 import asyncio
+import socket
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fleetqueue.apiserver.connection import Connection
 from fleetqueue.apiserver.request import Handler
@@ -28,15 +29,15 @@ class Door:
         self._is_closing = False
         self.port = 0
 
-    async def open(self, host: str, port: int) -> None:
+    async def open(self, host: str, port: int, listener: socket.socket | None = None) -> None:
+        """`listener`: a socket that is bound to host and port already."""
         handshake = HANDSHAKE_SECONDS if self._tls is not None else None
+        where: dict[str, Any] = {"host": host, "port": port, "reuse_address": True}
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(self),
-            host,
-            port,
+            **(where if listener is None else {"sock": listener}),
             ssl=self._tls,
             backlog=1024,
-            reuse_address=True,
             ssl_handshake_timeout=handshake,
         )
         self.port = self._server.sockets[0].getsockname()[1]

@@ -85,6 +85,7 @@ class Instance:
             webhooks,
             *all_keepers(self.core, self.internal, issuer, settings.authority, quotas.ledger),
         ]
+        self._followers_of: dict[str, list[Keeper]] = {}
         store.listen(self._follow)
 
     async def start(self) -> None:
@@ -109,11 +110,22 @@ class Instance:
         return all(keeper.is_idle for keeper in self._keepers)
 
     def _follow(self, changes: Sequence[Change]) -> None:
-        for keeper in self._keepers:
+        for keeper in self._followers({change.resource for change in changes}):
             try:
                 keeper.follow(changes)
             except Exception:  # the others must hear of the changes all the same
                 logger.exception("a keeper failed", extra={"keeper": type(keeper).__name__})
+
+    def _followers(self, tables: set[str]) -> Sequence[Keeper]:
+        """Those who have to hear of changes in these tables."""
+        if len(tables) > 1:
+            return self._keepers
+        (table,) = tables
+        found = self._followers_of.get(table)
+        if found is None:
+            found = [one for one in self._keepers if one.tables is None or table in one.tables]
+            self._followers_of[table] = found
+        return found
 
     def _lookup(self, resource: str, namespace: str, name: str) -> Object | None:
         key = f"{namespace}/{name}" if namespace else name

@@ -79,7 +79,16 @@ CREATE TABLE IF NOT EXISTS log (
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 FORMAT = 1
-WAL_BYTES_KEPT = 16 * 1024 * 1024
+JOURNAL_PAGES_MAX = 1000
+"""So many wait in the journal before they go to the file. A small journal soon writes over itself,
+and to overwrite is less work than to make a file longer."""
+JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
+ROWS_TOGETHER = (16, 8, 4, 2, 1)
+"""So many rows go into one statement, because each asks for the interpreter's lock again. Few sizes
+are few prepared statements; these hold on to their last values, so large ones go alone."""
+BYTES_TOGETHER_MAX = 1024 * 1024
+SUPERSEDED_MIN = 256
+"""So many rows are removed together: they are neighbours, and each page is written once."""
 
 
 class SqliteLog:
@@ -97,6 +106,8 @@ class SqliteLog:
         self._durable = durable
         self._lock = _hold(path)
         self._is_writable = False
+        self._superseded: list[int] = []
+        self._compacted = 0
         try:
             self._db = self._open_to_read() if _has_content(path) else self._open_to_write()
         except BaseException as error:
@@ -138,8 +149,8 @@ class SqliteLog:
             db.execute("PRAGMA locking_mode=EXCLUSIVE")
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'NORMAL'}")
-            db.execute("PRAGMA wal_autocheckpoint=4000")
-            db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
+            db.execute(f"PRAGMA wal_autocheckpoint={JOURNAL_PAGES_MAX}")
+            db.execute(f"PRAGMA journal_size_limit={JOURNAL_BYTES_KEPT}")
             db.execute("PRAGMA cache_size=-2000")
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
                 db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
@@ -152,8 +163,7 @@ class SqliteLog:
     def load(self) -> Iterator[Row]:
         query = "SELECT revision, resource, key, is_delete, value FROM log ORDER BY revision"
         try:
-            for revision, resource, key, is_delete, value in self._db.execute(query):
-                yield Row(revision, resource, key, bool(is_delete), value)
+            yield from map(Row._make, self._db.execute(query))
             self._become_writable()
         except sqlite3.Error as error:
             raise StorageError(_unreadable(self._path, error)) from error
@@ -176,13 +186,35 @@ class SqliteLog:
             raise StorageError(_unwritable(self._path, error)) from error
 
     def _append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
-        db = self._db
-        db.execute("BEGIN IMMEDIATE")
-        db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", rows)
-        if superseded:
-            db.executemany("DELETE FROM log WHERE revision = ?", [(r,) for r in superseded])
-            db.execute("REPLACE INTO facts VALUES ('compacted', ?)", (compacted,))
-        db.execute("COMMIT")
+        """Rows that leave may stay a while, if only what was compacted does not get ahead of them:
+        then a history that is read again has no gaps.
+        """
+        leaving = [*self._superseded, *superseded]
+        is_due = len(leaving) >= SUPERSEDED_MIN
+        statements = list(_grouped(rows))
+        if len(statements) == 1 and not is_due:
+            # A statement by itself is a transaction.
+            self._insert(rows)
+        else:
+            self._db.execute("BEGIN IMMEDIATE")
+            for some in statements:
+                self._insert(some)
+            if is_due:
+                self._remove(leaving, compacted)
+                leaving = []
+            self._db.execute("COMMIT")
+        self._superseded, self._compacted = leaving, compacted
+
+    def _insert(self, rows: Sequence[Row]) -> None:
+        places = ", ".join(["(?, ?, ?, ?, ?)"] * len(rows))
+        self._db.execute(f"INSERT INTO log VALUES {places}", [part for row in rows for part in row])
+
+    def _remove(self, revisions: Sequence[int], compacted: int) -> None:
+        for start in range(0, len(revisions), SUPERSEDED_MIN):
+            some = revisions[start : start + SUPERSEDED_MIN]
+            places = ", ".join("?" * len(some))
+            self._db.execute(f"DELETE FROM log WHERE revision IN ({places})", some)
+        self._db.execute("REPLACE INTO facts VALUES ('compacted', ?)", (compacted,))
 
     def _become_writable(self) -> None:
         if not self._is_writable:
@@ -190,8 +222,23 @@ class SqliteLog:
             self._db = self._open_to_write()
 
     def close(self) -> None:
+        if self._superseded:
+            # What cannot be removed now is found again by the next start.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("BEGIN IMMEDIATE")
+                self._remove(self._superseded, self._compacted)
+                self._db.execute("COMMIT")
         self._db.close()
         os.close(self._lock)
+
+
+def _grouped(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    is_small = sum(len(row.value) for row in rows) <= BYTES_TOGETHER_MAX
+    start = 0
+    for size in ROWS_TOGETHER if is_small else (1,):
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
 
 
 def _connect(uri: str) -> sqlite3.Connection:

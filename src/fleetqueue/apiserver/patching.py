@@ -93,7 +93,7 @@ class Patcher:
             raise problems.bad_request(str(error)) from error
         except patches.PatchError as error:
             raise problems.ApiError(422, "Invalid", REJECTED, {}) from error
-        obj = private(new)
+        obj = self._own(call, new)
         if kind == STRATEGIC_PATCH:
             # It is merged into the type of the resource, whatever type the patch names.
             obj |= {"apiVersion": old["apiVersion"], "kind": old["kind"]}
@@ -107,6 +107,12 @@ class Patcher:
             raise _unfit(patch if kind == STRATEGIC_PATCH else new, kind, error) from error
         self._check_place(call, obj, old)
         return obj
+
+    def _own(self, call: Call, new: Any) -> Any:
+        """What a patch leaves shares its unchanged parts with the live object."""
+        if call.version.shape.cleans_in_place or not isinstance(new, dict):
+            return private(new)
+        return dict(new)
 
     def _merge(self, call: Call, kind: str, patch: Any, old: Object) -> Any:
         if kind == JSON_PATCH:
@@ -164,7 +170,7 @@ class Patcher:
                 f"uid mismatch: the provided object specified uid {metadata['uid']}, "
                 "and no existing object was found",
             )
-        obj = private(self.applied(call, aspect, applied, None))
+        obj = self.applied(call, aspect, applied, None)
         if not metadata.get("name"):
             raise bodies.wrong_name(call, "")
         obj["metadata"].pop("resourceVersion", None)
@@ -203,7 +209,7 @@ class Patcher:
         if merged["metadata"]["name"] != call.route.name:
             raise bodies.wrong_name(call, merged["metadata"]["name"])
         bodies.check_namespace(call, merged)
-        obj, found = call.version.shape.clean(private(merged))
+        obj, found = call.version.shape.clean(self._own(call, merged))
         bodies.report_unknown(call, found)
         return obj
 
@@ -234,7 +240,7 @@ def read_json(data: bytes, what: str) -> Any:
 
 def _odd_fields(data: bytes, patch: Any) -> list[str]:
     """Fields that come twice, and members of JSON patch operations that mean nothing."""
-    found = [f'duplicate field "{path}"' for path in codec.duplicate_keys(data)]
+    found = [f'duplicate field "{path}"' for path in codec.duplicate_keys(data, patch)]
     if isinstance(patch, dict):
         return found
     found += [

@@ -7,7 +7,7 @@ Names, codes and messages are those of apimachinery's errors; clients match on r
 from collections.abc import Sequence
 from typing import Any
 
-from fleetqueue.api.field_errors import FieldError
+from fleetqueue.api.field_errors import FieldError, aggregate
 
 PLAIN_TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
@@ -90,9 +90,7 @@ def conflict(group: str, resource: str, name: str, why: str) -> ApiError:
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     causes = [error.cause() for error in errors]
-    texts = [str(error) for error in dict.fromkeys(errors)]
-    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{qualified(group, kind)} "{name}" is invalid: {text}'
+    message = f'{qualified(group, kind)} "{name}" is invalid: {aggregate(errors)}'
     return ApiError(422, "Invalid", message, _details(group, kind, name, causes=causes))
 
 

@@ -1,21 +1,19 @@
 """Get and list: stored bytes joined into answers, consistent at one revision, in pages."""
 
-import base64
-import binascii
-import string
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from fleetqueue.api import field_errors as fields
-from fleetqueue.apiserver import forms, problems, selection
+from fleetqueue.apiserver import continuing, forms, problems, selection
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.forms import Form
 from fleetqueue.apiserver.printing import tables
+from fleetqueue.apiserver.ranges import Range
 from fleetqueue.apiserver.request import Response
 from fleetqueue.apiserver.storage import Stored
-from fleetqueue.base import codec, documents, go_json
+from fleetqueue.base import codec, documents
 
 Object = dict[str, Any]
 
@@ -31,9 +29,6 @@ TOO_OLD_INCONSISTENT = (
     "first chunk was returned and now may show up in the list."
 )
 VERSION_ERROR = "invalid resource version: resourceVersion: Invalid value: {}: "
-NOT_VALID = "continue key is not valid"
-TOKEN_VERSION = "meta.k8s.io/v1"
-_TOKEN_LETTERS = frozenset(string.ascii_letters + string.digits + "-_")
 MATCHES = ("", "Exact", "NotOlderThan")
 
 
@@ -60,7 +55,7 @@ class Reader:
         stored = self._core.store.get(call.resource.table, call.key)
         if stored is None:
             raise call.not_found()
-        return await self.answer(call, form, stored)
+        return await self.answer(call, form, self._core.current(call.resource, stored))
 
     async def answer(self, call: Call, form: Form, stored: Stored, status: int = 200) -> Response:
         """One object in the form and version asked for."""
@@ -130,15 +125,18 @@ class Reader:
         prefix = selection.prefix(call)
         matches = selection.matcher(call, self._core)
         found = store.range_at(call.resource.table, prefix, revision, start)
-        return _cut(found, matches, limit, revision)
+        page = _cut(found, matches, limit, revision)
+        if call.resource.reshaper is None:
+            return page
+        return page._replace(items=[self._core.current(call.resource, one) for one in page.items])
 
     def _resume(self, token: str) -> tuple[str, int]:
-        start, revision = _read_token(token)
+        start, revision = continuing.read(token)
         if revision < 0:
             return start, self._core.store.revision
         if revision < self._core.store.compacted:
             error = problems.expired(TOO_OLD_INCONSISTENT)
-            error.metadata = {"continue": _token(start, -1)}
+            error.metadata = {"continue": continuing.write(start, -1)}
             raise error
         return start, revision
 
@@ -224,56 +222,21 @@ def _untyped(obj: Object) -> Object:
     return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
 
 
-def _cut(found: Any, matches: selection.Match | None, limit: int, revision: int) -> Page:
+def _cut(found: Range, matches: selection.Match | None, limit: int, revision: int) -> Page:
     if matches is None:
-        items = found if isinstance(found, list) else list(found)
-        if not limit or len(items) <= limit:
-            return Page(items, revision)
-        kept = items[:limit]
-        return Page(kept, revision, _token(kept[-1].key, revision), len(items) - limit)
+        kept = found.take(limit)
+        left = len(found) - len(kept) if limit else 0
+        if not left:
+            return Page(kept, revision)
+        return Page(kept, revision, continuing.write(kept[-1].key, revision), left)
     kept = []
-    for stored in found:
+    for stored in found.scan():
         if not matches(stored):
             continue
         if limit and len(kept) == limit:
-            return Page(kept, revision, _token(kept[-1].key, revision))
+            return Page(kept, revision, continuing.write(kept[-1].key, revision))
         kept.append(stored)
     return Page(kept, revision)
-
-
-def _token(key: str, revision: int) -> str:
-    body = {"v": TOKEN_VERSION, "rv": revision, "start": f"{key}\0"}
-    return base64.urlsafe_b64encode(codec.encode(body)).decode().rstrip("=")
-
-
-def _read_token(token: str) -> tuple[str, int]:
-    body, why = _token_body(token)
-    version, revision, start = body.get("v", ""), body.get("rv", 0), body.get("start", "")
-    if not why and version != TOKEN_VERSION:
-        why = f"server does not recognize this encoded version {version}"
-    elif not why and not revision:
-        why = f"incorrect encoded start resourceVersion (version {version})"
-    elif not why and not start:
-        why = f"encoded start key empty (version {version})"
-    if why:
-        raise problems.bad_request(f"invalid continue token: {NOT_VALID}: {why}")
-    return str(start).rstrip("\0"), int(revision)
-
-
-def _token_body(token: str) -> tuple[Object, str]:
-    """What a token says, or why it says nothing."""
-    odd = next((at for at, letter in enumerate(token) if letter not in _TOKEN_LETTERS), -1)
-    if odd >= 0:
-        return {}, f"illegal base64 data at input byte {odd}"
-    try:
-        data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError):
-        return {}, f"illegal base64 data at input byte {len(token) - 1}"
-    try:
-        body = codec.decode(data)
-    except codec.DecodeError as error:
-        return {}, go_json.syntax_error(data) or str(error)
-    return (body, "") if isinstance(body, dict) else ({}, "it was not made by this server")
 
 
 def _check_version(text: str) -> None:

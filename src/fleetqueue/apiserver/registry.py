@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fleetqueue.api.field_errors import FieldError
+from fleetqueue.apiserver.reshaping import Reshaper
 from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.strategy import PLAIN, Strategy
 
@@ -20,6 +21,10 @@ class Shape(Protocol):
 
     @property
     def node(self) -> Node: ...
+
+    @property
+    def cleans_in_place(self) -> bool:
+        """Whether `clean` changes what it is given, or only its top level."""
 
     def clean(self, obj: Object) -> tuple[Object, list[str]]:
         """A decoded body in the form that is stored, and what it said about unknown fields."""
@@ -125,6 +130,8 @@ class Resource:
     """Its CRD is being deleted."""
     definition: Object | None = None
     """The spec of that CRD."""
+    reshaper: Reshaper | None = None
+    """For objects that were stored under another schema; None: there are none."""
 
     def __post_init__(self) -> None:
         self.table = self.table or (f"{self.plural}.{self.group}" if self.group else self.plural)

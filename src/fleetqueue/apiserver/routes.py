@@ -32,18 +32,17 @@ class Route(NamedTuple):
 
 def find_route(request: Request) -> Route:
     parts = [part for part in request.path.split("/") if part]
-    plain = Route(_path_verb(request.method), request.path)
     if len(parts) >= 3 and parts[0] == "api":
         group, version, parts = "", parts[1], parts[2:]
     elif len(parts) >= 4 and parts[0] == "apis":
         group, version, parts = parts[1], parts[2], parts[3:]
     else:
-        return plain
+        return _plain(request)
     watching = parts[0] == "watch"
     if watching:
         parts = parts[1:]
         if not parts:
-            return plain
+            return _plain(request)
     namespace, resource, name, subresource, rest = _split(parts)
     verb = _resource_verb(request, name, watching)
     if verb in ("list", "watch", "deletecollection") and not name:
@@ -63,8 +62,10 @@ def _split(parts: list[str]) -> tuple[str, str, str, str, str]:
     return namespace, resource, name, subresource, "/".join(parts[3:])
 
 
-def _path_verb(method: str) -> str:
-    return {"HEAD": "get"}.get(method, method.lower())
+def _plain(request: Request) -> Route:
+    """A path that is no resource."""
+    verb = "get" if request.method == "HEAD" else request.method.lower()
+    return Route(verb, request.path)
 
 
 def _resource_verb(request: Request, name: str, watching: bool) -> str:

@@ -118,7 +118,7 @@ def _reader(name: str, call: Call, core: Core) -> Callable[[Stored], str] | None
 
 def _shown(stored: Stored, call: Call, core: Core) -> Object:
     """The object in the version asked for, where that can be had without waiting."""
-    obj = core.store.decoded(stored)
+    obj = core.live(call.resource, stored)
     if call.resource.convert_later is not None:
         return obj
     return core.convert_now(call.resource, obj, call.api_version)

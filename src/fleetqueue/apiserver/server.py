@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fleetqueue.apiserver import bodies, forms, problems
+from fleetqueue.apiserver import bodies, forms, homes, problems
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.call import Call
@@ -116,7 +116,6 @@ class Server:
         return await self._verbs[route.verb](call)
 
     def _check_is_staying(self, call: Call) -> None:
-        """A kind whose definition is being deleted gets no new objects."""
         if call.route.verb == "patch" and self.core.store.get(call.resource.table, call.key):
             return
         name = call.route.name
@@ -124,8 +123,7 @@ class Server:
             obj, _ = bodies.read_object(call)
             metadata = obj.get("metadata")
             name = metadata.get("name") or "" if isinstance(metadata, dict) else ""
-        why = "create not allowed while custom resource definition is terminating"
-        raise problems.forbidden(call.resource.group, call.resource.plural, name, why)
+        raise homes.going(call, name)
 
     # Verbs
 

@@ -25,8 +25,11 @@ METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 class BuiltinShape:
     """A kind whose schema Kubernetes publishes; its strategy defaults and validates it."""
 
+    cleans_in_place = False
+
     def __init__(self, definition: str, kind: str, version: str) -> None:
         self._definition = definition
+        self._is_kept_as_json = any(group in definition for group in KEPT_AS_JSON)
         self._kind = kind
         self._version = version
 
@@ -51,7 +54,7 @@ class BuiltinShape:
         return normal
 
     def settle(self, obj: Object) -> None:
-        if not any(group in self._definition for group in KEPT_AS_JSON):
+        if not self._is_kept_as_json:
             decoding.settle(obj, self.node)
 
     def validate(self, obj: Object, old: Object | None, *, status_only: bool) -> list[FieldError]:
@@ -65,6 +68,8 @@ def _metadata_node() -> Node:
 
 class CustomShape:
     """A version of a custom resource, by the schema its CRD gives."""
+
+    cleans_in_place = True
 
     def __init__(self, schema: Mapping[str, Any], kind: str, version: str) -> None:
         self._schema = schema

@@ -9,10 +9,13 @@ import asyncio
 import logging
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from fleetqueue.apiserver.committer import Committer
 from fleetqueue.apiserver.log import Log, Row, StorageError
+from fleetqueue.apiserver.ranges import Range
 from fleetqueue.base import codec
 
 logger = logging.getLogger(__name__)
@@ -54,7 +57,7 @@ class Change:
         """
         self.after = None if is_delete else stored
         self.frames: dict[Any, Any] = {}
-        """Encoded watch lines, shared by all watchers that want the same form."""
+        """Encoded watch events, shared by all watchers that want the same form."""
 
 
 class Table:
@@ -83,12 +86,17 @@ class Table:
 
     def select(self, prefix: str, after: str = "") -> list[str]:
         """Keys that begin with `prefix` and come after `after`."""
+        first, last = self.span(prefix, after)
+        return self.keys[first:last]
+
+    def span(self, prefix: str, after: str = "") -> tuple[int, int]:
+        """Where these keys begin and end."""
         first = bisect_right(self.keys, after) if after else 0
         if not prefix:
-            return self.keys[first:]
+            return first, len(self.keys)
         # What comes after may be any text a client made up; it never widens the prefix.
         first = max(first, bisect_left(self.keys, prefix))
-        return self.keys[first : bisect_left(self.keys, prefix + "\U0010ffff")]
+        return first, max(first, bisect_left(self.keys, prefix + "\U0010ffff"))
 
 
 class Proposal:
@@ -118,8 +126,12 @@ class Store:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self._committer = Committer(log)
         self._tables: dict[str, Table] = {}
         self._queue: list[Proposal] = []
+        self._in_flight: list[Proposal] = []
+        self.failures = 0
+        """How often writes that were under way have failed, all of them together."""
         self._flushing = False
         self._superseded: list[int] = []
         self._history: deque[Change] = deque()
@@ -166,22 +178,24 @@ class Store:
                 self._decoded_bytes -= len(oldest.data)
         return found
 
-    def range_at(
-        self, resource: str, prefix: str, revision: int, after: str = ""
-    ) -> Iterable[Stored]:
+    def _drop_decoded(self, changes: list[Change]) -> None:
+        """What was replaced or deleted is seldom asked for again, and decoded it takes room."""
+        for change in changes:
+            for gone in (change.before, None if change.after is not None else change.stored):
+                if gone is not None and self._decoded.pop(gone, None) is not None:
+                    self._decoded_bytes -= len(gone.data)
+
+    def range_at(self, resource: str, prefix: str, revision: int, after: str = "") -> Range:
         """The objects under `prefix` as they were at `revision`, which must not be compacted."""
         table = self.table(resource)
         undone: dict[str, Stored | None] = {}
         for change in reversed(table.changes):
             if change.revision <= revision:
                 break
-            undone[change.stored.key] = change.before
-        if not undone:
-            return [table.live[key] for key in table.select(prefix, after)]
-        keys = set(table.select(prefix, after))
-        keys.update(k for k in undone if k.startswith(prefix) and k > after)
-        found = (undone[k] if k in undone else table.live[k] for k in sorted(keys))
-        return [stored for stored in found if stored is not None]
+            key = change.stored.key
+            if key.startswith(prefix) and key > after:
+                undone[key] = change.before
+        return Range(table.keys, table.span(prefix, after), table.live, undone)
 
     def changes_since(self, resource: str, revision: int) -> list[Change]:
         """Committed changes after `revision`, oldest first."""
@@ -191,6 +205,21 @@ class Store:
                 break
             found.append(change)
         found.reverse()
+        return found
+
+    @property
+    def assigned(self) -> int:
+        """The revision of the latest write, which may still be on its way to the log."""
+        return self._assigned
+
+    def under_way(self, since: int) -> list[Proposal]:
+        """Writes after a revision that are still on their way to the log, the latest first."""
+        found: list[Proposal] = []
+        for proposals in (self._queue, self._in_flight):
+            for proposal in reversed(proposals):
+                if proposal.stored.revision <= since:
+                    return found
+                found.append(proposal)
         return found
 
     def counts(self) -> list[tuple[str, int]]:
@@ -243,7 +272,7 @@ class Store:
 
     async def close(self) -> None:
         await self.drain()
-        self._log.close()
+        self._committer.close()
 
     def _propose(
         self, resource: str, stored: Stored, *, is_delete: bool
@@ -261,6 +290,7 @@ class Store:
 
     def _flush(self) -> None:
         batch, self._queue = self._queue, []
+        self._in_flight = batch
         if not batch:
             self._flushing = False
             if self._idle is not None:
@@ -271,10 +301,9 @@ class Store:
             for p in batch
         ]
         superseded, self._superseded = self._superseded, []
-        loop = asyncio.get_running_loop()
         if self._log.blocks:
-            work = loop.run_in_executor(None, self._log.append, rows, superseded, self.compacted)
-            work.add_done_callback(lambda done: self._landed(batch, superseded, done.exception()))
+            done = partial(self._landed, batch, superseded)
+            self._committer.append(rows, superseded, self.compacted, done)
             return
         failure: BaseException | None = None
         try:
@@ -290,6 +319,7 @@ class Store:
             changes = [self._commit(proposal) for proposal in batch]
             self._trim_history()
             self._tell(changes)
+            self._drop_decoded(changes)
             for proposal in batch:
                 if not proposal.future.done():
                     proposal.future.set_result(proposal.stored)
@@ -304,6 +334,7 @@ class Store:
                 if proposal.landed is not None:
                     proposal.landed.set_exception(failure)
             self._queue = []
+            self.failures += 1
             self._superseded.extend(superseded)
         self._flush()
 

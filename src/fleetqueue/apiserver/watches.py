@@ -128,12 +128,13 @@ class WatchOpener:
         )
 
     def _decode(self, call: Call, stored: Stored) -> Object:
-        obj = self._core.store.decoded(stored)
+        obj = self._core.live(call.resource, stored)
         if self._needs_webhook(call):
             return obj
         return self._core.convert_now(call.resource, obj, call.api_version)
 
     def _render(self, call: Call, stored: Stored) -> bytes:
+        stored = self._core.current(call.resource, stored)
         if stored.data.startswith(call.version.prefix):
             return stored.data
         return codec.encode(self._decode(call, stored))

@@ -5,12 +5,14 @@ owns which field, mutating hooks, prepare, validate, validating hooks, store.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
-from fleetqueue.apiserver import bodies, problems
+from fleetqueue.apiserver import bodies, homes, problems, reshaping
+from fleetqueue.apiserver.awaited import Conversions
 from fleetqueue.apiserver.builtin import objectmeta as object_meta
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core, ordered, private
@@ -21,8 +23,10 @@ from fleetqueue.apiserver.registry import Resource
 from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.storage import Stored
 from fleetqueue.apiserver.strategy import WHOLE, Aspect
+from fleetqueue.base import codec
 
 Object = dict[str, Any]
+T = TypeVar("T")
 Make = Callable[[Object], Object]
 """(the live object, not to be changed) -> what it should become."""
 
@@ -30,6 +34,7 @@ RETRIES_MAX = 20
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
+STATUS_FIELDS = field_sets.of(("status",))
 KEPT_ON_UPDATE = ("creationTimestamp", "generation")
 DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
@@ -75,7 +80,7 @@ class Writer:
         metadata.pop("deletionGracePeriodSeconds", None)
         obj = self._defaulted(call, obj)
         if not owned:
-            self._track(call, None, obj, WHOLE)
+            await self._track(call, None, obj, WHOLE)
         operation = Operation("CREATE", call, metadata.get("name", ""), obj, None, _options(call))
         if await core.hooks.mutate(operation):
             obj = self._defaulted(call, operation.obj or obj)
@@ -128,6 +133,7 @@ class Writer:
         metadata.pop("resourceVersion", None)
         key = resource.key(call.route.namespace, metadata["name"])
         to_store = await self._to_store(resource, obj)
+        homes.check(core, call, metadata["name"])
         existing = core.store.latest(resource.table, key)
         if existing is not None:
             await core.store.settled(resource.table, key)
@@ -146,6 +152,11 @@ class Writer:
         if obj["apiVersion"] != resource.stored_as:
             obj = (await self._core.convert(resource, [obj], resource.stored_as))[0]
             obj = {**obj, "metadata": dict(obj["metadata"])}
+        if resource.is_custom:
+            now = self._core.registry.by_table(resource.table)
+            if now is not None and now is not resource:
+                # It was checked under a definition that has changed since.
+                obj = reshaping.shaped(now.versions, obj)
         return ordered(obj, resource)
 
     # Update
@@ -164,14 +175,13 @@ class Writer:
         if name != call.route.name:
             raise bodies.wrong_name(call, name)
         drop_repeated_owners(call, body, DUPLICATE_OWNERS)
-        body = self._defaulted(call, body)
         if self._core.store.latest(call.resource.table, call.key) is None:
             if call.resource.strategy.allow_create_on_update and not aspect.name:
                 check_version(body["metadata"].pop("resourceVersion", None))
                 return await self.create_object(call, body)
             raise call.not_found()
         self._check_unconditional(call, body)
-        return await self.change(call, aspect, lambda _: private(body))
+        return await self.change(call, aspect, _each_time(body))
 
     def _check_unconditional(self, call: Call, body: Object) -> None:
         if body["metadata"].get("resourceVersion", "0") not in ("", "0"):
@@ -198,7 +208,7 @@ class Writer:
             if live is None:
                 raise call.not_found()
             old = await core.in_version(resource, live, call.api_version)
-            obj = make(old)
+            obj = await self._complete(call, partial(make, old))
             self._check_preconditions(call, obj, old)
             obj = await self._checked(call, aspect, obj, old, owned)
             to_store = await self._to_store(resource, obj)
@@ -235,7 +245,7 @@ class Writer:
         if owned:
             obj["metadata"]["managedFields"] = managed.keep_times(old, obj)
         else:
-            self._track(call, old, obj, aspect)
+            await self._track(call, old, obj, aspect)
         operation = _operation(call, aspect, obj, old)
         if await core.hooks.mutate(operation):
             changed = operation.obj or obj
@@ -288,6 +298,10 @@ class Writer:
         elif aspect.name == "status":
             errors += strategy.validate_status(obj, old)
         else:
+            if not call.resource.is_custom:
+                errors += object_meta.validate_prefix_update(
+                    call.version.kind, metadata, strategy.validate_name
+                )
             errors += strategy.validate_update(obj, old)
         is_status = aspect.name == "status"
         return errors + call.version.shape.validate(obj, old, status_only=is_status)
@@ -298,9 +312,8 @@ class Writer:
         core, resource = self._core, call.resource
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         is_leaving = may_leave(obj) and resource.strategy.may_leave(obj)
-        # A write of nothing brings what is stored to the storage version, if that has changed.
-        is_current = core.live(resource, live)["apiVersion"] == resource.stored_as
-        if obj == old and is_current and not is_leaving:
+        # A write of nothing brings what is stored to the storage version and the present schema.
+        if obj == old and core.is_current(resource, live) and not is_leaving:
             await core.store.settled(resource.table, call.key)
             return Written(obj, live, created=False)
         if call.is_dry_run:
@@ -330,7 +343,7 @@ class Writer:
         if call.resource.strategy.reset:
             return dict(call.resource.strategy.reset)
         if call.resource.strategy.has_status and "status" in call.version.subresources:
-            return field_sets.of(("status",))
+            return STATUS_FIELDS
         return {}
 
     def converter(self, call: Call) -> managed.Convert | None:
@@ -338,7 +351,7 @@ class Writer:
         resource = call.resource
         # A custom resource may have had more versions once: what was owned in those is let go.
         is_alone = len(resource.versions) == 1 and not resource.is_custom
-        if is_alone or resource.convert_later is not None:
+        if is_alone:
             return None
 
         def convert(obj: Object, api_version: str) -> tuple[Object, Node] | None:
@@ -347,13 +360,28 @@ class Writer:
             if version is None or group != resource.group:
                 return None
             whole = obj if "metadata" in obj else {**obj, "metadata": {}}
+            if call.conversions is not None:
+                return call.conversions.find(whole, api_version), version.shape.node
             return self._core.convert_now(resource, whole, api_version), version.shape.node
 
         return convert
 
-    def _track(self, call: Call, old: Object | None, obj: Object, aspect: Aspect) -> None:
+    async def _complete(self, call: Call, compute: Callable[[], T]) -> T:
+        """What `compute` returns; it may ask for conversions that a webhook makes."""
+        resource = call.resource
+        if resource.convert_later is None:
+            return compute()
+
+        async def convert(obj: Object, api_version: str) -> Object:
+            return (await self._core.convert(resource, [obj], api_version))[0]
+
+        call.conversions = call.conversions or Conversions()
+        return await call.conversions.complete(compute, convert)
+
+    async def _track(self, call: Call, old: Object | None, obj: Object, aspect: Aspect) -> None:
         """Note in managedFields which fields this write changed."""
-        entries = managed.track_update(
+        track = partial(
+            managed.track_update,
             old,
             obj,
             call.version.shape.node,
@@ -364,10 +392,23 @@ class Writer:
             reset=self.reset_fields(call, aspect),
             convert=self.converter(call),
         )
+        is_direct = call.resource.convert_later is None
+        entries = track() if is_direct else await self._complete(call, track)
         if entries:
             obj["metadata"]["managedFields"] = entries
         else:
             obj["metadata"].pop("managedFields", None)
+
+
+def _each_time(body: Object) -> Make:
+    """Gives the body itself to the first try, and a copy to each that follows."""
+    first, spare = [body], codec.encode(body)
+
+    def make(_: Object) -> Object:
+        fresh: Object = first.pop() if first else codec.decode(spare)
+        return fresh
+
+    return make
 
 
 def check_version(version: Any) -> None:
@@ -422,6 +463,8 @@ def _finalizer_warnings(call: Call, obj: Object, old: Object | None) -> list[str
 
 def _options(call: Call) -> Object:
     options: Object = {}
+    if not call.request.query:
+        return options
     if call.is_dry_run:
         options["dryRun"] = ["All"]
     for name in ("fieldManager", "fieldValidation"):

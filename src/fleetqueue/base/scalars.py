@@ -46,6 +46,11 @@ def reads_as_text(text: str) -> bool:
     return isinstance(resolve(text), str)
 
 
+def kind(value: object) -> str:
+    """The last part of the YAML tag that says what a value is."""
+    return {bool: "bool", int: "int", float: "float", type(None): "null"}.get(type(value), "str")
+
+
 def _float(plain: str, text: str) -> float | str:
     """A number too large for a float stays text, as it does upstream."""
     value = float(plain) if _FLOAT.match(plain) else math.inf

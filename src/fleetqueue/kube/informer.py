@@ -124,7 +124,7 @@ class Informer(Generic[T]):
         self._own: set[Key] = set()
         """Keys that we have written since the list that is under way was asked for."""
         self._gone: Remembered[bool] = Remembered()
-        """Uids of objects that we have removed: they never come back."""
+        """Uids of objects that are removed: they never come back."""
         self._floors: Remembered[int] = Remembered()
         """By key, the last revision of what we have removed: nothing up to it counts any more."""
         self._is_partial = bool(selection)
@@ -233,6 +233,9 @@ class Informer(Generic[T]):
     def _delete(self, obj: T) -> None:
         key = _key(obj)
         held = self.store.get(key)
+        if not self._is_partial:
+            # The answer to the write that removed it may come later, with the object as it was.
+            self._gone.put(_uid(obj), True)
         if held is None:
             return
         if _uid(held) != _uid(obj) and _is_newer(held, obj):

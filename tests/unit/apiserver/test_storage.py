@@ -32,6 +32,18 @@ async def test_a_write_is_seen_by_the_next_write_before_it_is_seen_by_readers() 
     assert store.get("things", "x") is not None
 
 
+async def test_only_what_is_live_stays_decoded() -> None:
+    store = Store(MemoryLog())
+    first = await store.put("things", "x", thing("x"))
+    seen = store.decoded(first)
+    assert store.decoded(first) is seen
+    second = await store.put("things", "x", thing("x", n=2))
+    kept = store.decoded(second)
+    assert store.decoded(first) == seen
+    assert store.decoded(first) is not seen
+    assert store.decoded(second) is kept
+
+
 async def test_delete_then_create_then_delete_in_one_batch_leaves_nothing() -> None:
     store = Store(MemoryLog())
     await store.put("things", "x", thing("x"))
@@ -218,3 +230,34 @@ async def test_decoded_objects_are_kept_within_a_number_of_bytes(
         store.decoded(await store.put("things", f"x-{number}", thing("x", text="a" * 1_000)))
     assert 0 < len(store._decoded) < 5
     assert store._decoded_bytes == sum(len(stored.data) for stored in store._decoded)
+
+
+class Counting(dict[str, Stored]):
+    """Objects that count how many of them were looked at."""
+
+    count = 0
+
+    def __getitem__(self, key: str) -> Stored:
+        self.count += 1
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("is_past", [False, True])
+async def test_a_page_costs_what_it_shows(is_past: bool) -> None:
+    store = Store(MemoryLog())
+    for number in range(300):
+        await store.put("things", f"a/{number:03}", thing("x"))
+    then = store.revision
+    if is_past:
+        await store.delete("things", "a/101", thing("x"))
+        await store.put("things", "a/1000", thing("x"))
+        await store.put("things", "b/1", thing("x"))
+    table = store.table("things")
+    table.live = live = Counting(table.live)
+    page = store.range_at("things", "a/", then, "a/099")
+    assert [stored.key for stored in page.take(3)] == ["a/100", "a/101", "a/102"]
+    assert len(page) == 200
+    scanned = page.scan()
+    assert [next(scanned).key for _ in range(3)] == ["a/100", "a/101", "a/102"]
+    assert live.count < 20
+    assert [stored.key for stored in page] == [f"a/{number:03}" for number in range(100, 300)]

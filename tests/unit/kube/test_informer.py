@@ -50,6 +50,18 @@ def _init(informer: Informer[Any], revision: int, *objects: Any) -> None:
     informer.handle(watch.InitDone(str(revision)))
 
 
+async def test_the_answer_to_the_write_that_removed_an_object_does_not_bring_it_back(
+    informer: Informer[Any], heard: list[str]
+) -> None:
+    """As when the last finalizer goes: the answer shows the object once more."""
+    _init(informer, 5, obj(3))
+    informer.handle(watch.Delete(obj(8)))
+    informer.accept(obj(8))
+
+    assert informer.store.get(A) is None
+    assert heard == ["- -> 3", "3 -> -"]
+
+
 async def test_what_was_known_counts_until_the_new_state_is_complete(
     informer: Informer[Any], heard: list[str]
 ) -> None:

@@ -1,6 +1,5 @@
 """What a request wants to do, as an authorizer sees it, and how a refusal is worded."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fleetqueue.apiserver import problems
@@ -10,8 +9,7 @@ from fleetqueue.apiserver.problems import ApiError
 _SAFE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """A request on a resource, or (`is_resource_request` False) on a bare path."""
 
     user: User

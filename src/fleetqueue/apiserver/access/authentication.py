@@ -60,9 +60,10 @@ class Authenticator:
         """Whom the token stands for; None: unknown here. BadToken says what is wrong with it."""
         asked = tuple(audiences) or self.audiences
         user = self._static.find(token)
-        agreed = tuple(name for name in asked if name in self.audiences)
-        if user is not None and agreed:
-            return Identity(authenticated(user), agreed)
+        if user is not None:
+            agreed = tuple([name for name in asked if name in self.audiences])
+            if agreed:
+                return Identity(authenticated(user), agreed)
         if self._issuer is None:
             return None
         identity = self._issuer.verify(token, self._clock.now(), asked)

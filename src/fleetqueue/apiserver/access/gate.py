@@ -23,7 +23,7 @@ class Gate:
         if user is None:
             user = self.authenticator.authenticate(request.headers, request.peer_certificate)
         user = user or ANONYMOUS
-        if any(name.startswith("impersonate-") for name in request.headers):
+        if any([name.startswith("impersonate-") for name in request.headers]):  # noqa: C419
             # A door joins the values of a repeated header by line breaks.
             headers = {name: value.split("\n") for name, value in request.headers.items()}
             user = impersonation.resolve(headers, user, self.rbac.allowed, request.path)
@@ -57,8 +57,9 @@ def attributes_of(user: User, route: Route, request: Request) -> Attributes:
         route.namespace,
         route.name,
         route.path,
-        field_selector=request.first("fieldSelector"),
-        label_selector=request.first("labelSelector"),
+        True,
+        request.first("fieldSelector"),
+        request.first("labelSelector"),
     )
 
 

@@ -6,16 +6,21 @@ Only what service-account tokens need: compact form, one algorithm per key, no e
 import binascii
 import re
 from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.apiserver.access import key_files
+from fleetqueue.apiserver.access.key_pairs import Notes
 from fleetqueue.base import codec
 from fleetqueue.errors import InvalidInput
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+    PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 Claims = dict[str, Any]
 
@@ -32,40 +37,46 @@ class BadToken(Exception):
 class SigningKey:
     """The key of the service-account issuer."""
 
-    def __init__(self, key: "ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey") -> None:
-        from cryptography.hazmat.primitives.asymmetric import rsa
-
-        self._key = key
-        self.algorithm = "RS256" if isinstance(key, rsa.RSAPrivateKey) else "ES256"
-        self.key_id = _encode(sha256(_der(key)).digest())
+    def __init__(self, make: Callable[[], "PrivateKey"]) -> None:
+        """`make` is called when the key is first used, which in many processes is never."""
+        self._make = make
         self._verified: dict[bytes, Claims] = {}
 
     @classmethod
     def generate(cls) -> "SigningKey":
-        from cryptography.hazmat.primitives.asymmetric import ec
-
-        return cls(ec.generate_private_key(ec.SECP256R1()))
+        return cls(_generate)
 
     @classmethod
     def from_pem(cls, data: bytes) -> "SigningKey":
-        from cryptography.hazmat.primitives.asymmetric import ec, rsa
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-        key = load_pem_private_key(data, password=None)
-        if isinstance(key, rsa.RSAPrivateKey):
-            return cls(key)
-        if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1":
-            return cls(key)
-        raise InvalidInput("a service-account signing key must be RSA or on the curve P-256")
+        key = _parse(data)
+        return cls(lambda: key)
 
     @classmethod
     def load_or_create(cls, path: Path) -> "SigningKey":
         data = key_files.read_private(path)
-        if data is not None:
-            return cls.from_pem(data)
-        made = cls.generate()
-        key_files.write(path, made.to_pem())
+        notes = Notes(path.parent)
+        if data is not None and notes.recall(path.name, data) is not None:
+            return cls(partial(_parse, data))
+        made = cls.generate() if data is None else cls.from_pem(data)
+        if data is None:
+            data = made.to_pem()
+            key_files.write(path, data)
+        notes.keep(path.name, None, data)
         return made
+
+    @cached_property
+    def algorithm(self) -> str:
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        return "RS256" if isinstance(self._key, rsa.RSAPrivateKey) else "ES256"
+
+    @cached_property
+    def key_id(self) -> str:
+        return _encode(sha256(_der(self._key)).digest())
+
+    @cached_property
+    def _key(self) -> "PrivateKey":
+        return self._make()
 
     def to_pem(self) -> bytes:
         from cryptography.hazmat.primitives import serialization as forms
@@ -82,14 +93,17 @@ class SigningKey:
 
     def verify(self, token: str) -> Claims:
         """The claims of a token that this key signed; whether they hold is for others to say."""
-        digest = sha256(token.encode("utf-8", "surrogatepass")).digest()
-        claims = self._verified.get(digest)
+        claims = self.recall(token)
         if claims is None:
             claims = self._verify(token)
             if len(self._verified) >= _REMEMBERED_MAX:
                 self._verified.clear()
-            self._verified[digest] = claims
+            self._verified[_digest(token)] = claims
         return claims
+
+    def recall(self, token: str) -> Claims | None:
+        """The claims of a token that was verified before."""
+        return self._verified.get(_digest(token))
 
     def jwk(self) -> dict[str, str]:
         """The public half, for /openid/v1/jwks."""
@@ -147,6 +161,28 @@ class SigningKey:
             raise BadToken(BAD_SIGNATURE) from None
 
 
+def _digest(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _generate() -> "PrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _parse(data: bytes) -> "PrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    key = load_pem_private_key(data, password=None)
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key
+    if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name == "secp256r1":
+        return key
+    raise InvalidInput("a service-account signing key must be RSA or on the curve P-256")
+
+
 def decode_part(part: str) -> Claims:
     """A header or payload, unverified."""
     try:
@@ -176,7 +212,7 @@ def _minimal(number: int) -> bytes:
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
-def _der(key: "ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey") -> bytes:
+def _der(key: "PrivateKey") -> bytes:
     from cryptography.hazmat.primitives import serialization as forms
 
     public = key.public_key()

@@ -80,10 +80,12 @@ class Issuer:
 
     def verify(self, token: str, now: datetime, audiences: Sequence[str] = ()) -> Identity | None:
         """None: not a token of this issuer. Raises BadToken for one that no longer holds."""
-        issuer = _issuer_of(token)
-        if issuer not in (self.url, legacy_tokens.ISSUER):
-            return None
-        claims = self.key.verify(token)
+        claims = self.key.recall(token)
+        if claims is None:
+            if _issuer_of(token) not in (self.url, legacy_tokens.ISSUER):
+                return None
+            claims = self.key.verify(token)
+        issuer = _text(claims, "iss")
         agreed = self._agreed_audiences(claims, audiences or self.audiences)
         if issuer == legacy_tokens.ISSUER:
             return Identity(legacy_tokens.check(token, claims, self.lookup), agreed)
@@ -123,11 +125,12 @@ def check_times(claims: Claims, now: datetime) -> None:
     if any(isinstance(moment, bool) or not isinstance(moment, int | float) for moment in moments):
         raise BadToken("service account token claims could not be validated")
     expires, not_before, issued = moments
-    if (now - _LEEWAY).timestamp() > expires:
+    seconds, leeway = now.timestamp(), _LEEWAY.total_seconds()
+    if seconds - leeway > expires:
         raise BadToken("service account token has expired")
-    if (now + _LEEWAY).timestamp() < not_before:
+    if seconds + leeway < not_before:
         raise BadToken("service account token is not valid yet")
-    if (now + _LEEWAY).timestamp() < issued:
+    if seconds + leeway < issued:
         raise BadToken("service account token is issued in the future")
 
 

@@ -1,7 +1,7 @@
 """A caller, as authentication found it and as authorization, audit and webhooks see it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from fleetqueue.api import names
@@ -37,9 +37,10 @@ SYSTEM_MASTERS = User("system:apiserver", groups=(MASTERS, AUTHENTICATED))
 
 def authenticated(user: User) -> User:
     """The user with the group that every authenticated caller has."""
-    if user.name == ANONYMOUS_NAME or {AUTHENTICATED, UNAUTHENTICATED} & set(user.groups):
+    groups = user.groups
+    if AUTHENTICATED in groups or UNAUTHENTICATED in groups or user.name == ANONYMOUS_NAME:
         return user
-    return replace(user, groups=(*user.groups, AUTHENTICATED))
+    return User(user.name, user.uid, (*groups, AUTHENTICATED), user.extra)
 
 
 def service_account_name(namespace: str, name: str) -> str:

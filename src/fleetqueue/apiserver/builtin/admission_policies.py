@@ -8,7 +8,7 @@ from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin import webhook_rules as rules
 from fleetqueue.apiserver.builtin.checks import Errors, one_of, required_one_of, wrongs
-from fleetqueue.apiserver.builtin.making import kind, part, without_status
+from fleetqueue.apiserver.builtin.making import STATUS_ALONE, kind, part, without_status
 from fleetqueue.apiserver.builtin.selectors import validate_label_selector
 from fleetqueue.apiserver.strategy import Object, Strategy
 
@@ -32,9 +32,7 @@ def default_binding(obj: Object) -> None:
 
 def validate_policy(obj: Object, old: Object | None) -> Errors:
     spec = part(obj, "spec")
-    errors = required_one_of(
-        spec.get("failurePolicy"), rules.FAILURE_POLICIES, "spec.failurePolicy"
-    )
+    errors = one_of(spec.get("failurePolicy"), rules.FAILURE_POLICIES, "spec.failurePolicy")
     if (of := spec.get("paramKind")) is not None:
         errors += _validate_param_kind(of, "spec.paramKind")
     matching = spec.get("matchConstraints")
@@ -132,7 +130,7 @@ def _default_matching(matching: Object | None) -> None:
 
 def _validate_matching(matching: Mapping[str, Any], path: str) -> Errors:
     policy = matching.get("matchPolicy")
-    errors = required_one_of(policy, rules.MATCH_POLICIES, f"{path}.matchPolicy")
+    errors = one_of(policy, rules.MATCH_POLICIES, f"{path}.matchPolicy")
     for name in ("namespaceSelector", "objectSelector"):
         errors += validate_label_selector(matching.get(name), f"{path}.{name}")
     for kind_name in ("resourceRules", "excludeResourceRules"):
@@ -199,7 +197,11 @@ _FACTS: dict[str, Any] = {"has_generation": True, "allow_unconditional_update": 
 
 STRATEGIES: dict[tuple[str, str], Strategy] = {
     (GROUP, "ValidatingAdmissionPolicy"): kind(
-        validate_policy, default=default_policy, prepare_create=without_status, **_FACTS
+        validate_policy,
+        default=default_policy,
+        prepare_create=without_status,
+        **_FACTS,
+        **STATUS_ALONE,
     ),
     (GROUP, "ValidatingAdmissionPolicyBinding"): kind(
         validate_binding, default=default_binding, has_status=False, **_FACTS

@@ -4,8 +4,6 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography import x509
-
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors, wrongs
@@ -104,6 +102,9 @@ def _validate_spec(spec: Mapping[str, Any]) -> Errors:
 
 
 def _validate_pem(request: str) -> Errors:
+    # Slow to load, and most servers never see such a request.
+    from cryptography import x509
+
     data = b64decode(request)
     if b"-----BEGIN CERTIFICATE REQUEST-----" not in data:
         why = "PEM block type must be CERTIFICATE REQUEST"
@@ -161,6 +162,8 @@ def _validate_conditions(obj: Object, old: Object | None) -> Errors:
 
 
 def _validate_certificate(obj: Object) -> Errors:
+    from cryptography import x509
+
     text_ = part(obj, "status").get("certificate")
     if not text_:
         return []

@@ -6,8 +6,9 @@ from typing import Any
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, immutable, same, wrongs
+from fleetqueue.apiserver.builtin.device_selectors import validate_selector
 from fleetqueue.apiserver.builtin.internal_form import show_internal
-from fleetqueue.apiserver.builtin.making import kind, part, text, without_status
+from fleetqueue.apiserver.builtin.making import keep_metadata, kind, part, text, without_status
 from fleetqueue.apiserver.builtin.pod_affinity import validate_node_selector
 from fleetqueue.apiserver.builtin.resource_names import is_extended
 from fleetqueue.apiserver.builtin.selectors import validate_annotations, validate_labels
@@ -126,7 +127,7 @@ def _validate_exact(request: Mapping[str, Any], path: str) -> Errors:
     at = f"{path}.deviceClassName"
     errors = wrongs(at, name, names.dns1123_subdomain(name)) if name else [fields.required(at)]
     errors += _each(
-        request.get("selectors") or [], ITEMS_MAX, _validate_selector, f"{path}.selectors"
+        request.get("selectors") or [], ITEMS_MAX, validate_selector, f"{path}.selectors"
     )
     mode, count = request.get("allocationMode", ""), request.get("count") or 0
     if mode == "All":
@@ -144,14 +145,6 @@ def _validate_exact(request: Mapping[str, Any], path: str) -> Errors:
 
 def _validate_name(name: str, path: str) -> Errors:
     return wrongs(path, name, names.dns1123_label(name))
-
-
-def _validate_selector(selector: Mapping[str, Any], path: str) -> Errors:
-    if selector.get("cel") is None:
-        return [fields.required(f"{path}.cel")]
-    if not (selector["cel"].get("expression") or "").strip():
-        return [fields.required(f"{path}.cel.expression")]
-    return []
 
 
 def _validate_configuration(configuration: Mapping[str, Any], path: str) -> Errors:
@@ -182,7 +175,7 @@ def _each(items: Sequence[Any], most: int, check: _Check, path: str, key: str = 
 
 def validate_class(obj: Object, old: Object | None) -> Errors:
     spec = part(obj, "spec")
-    errors = _each(spec.get("selectors") or [], ITEMS_MAX, _validate_selector, "spec.selectors")
+    errors = _each(spec.get("selectors") or [], ITEMS_MAX, validate_selector, "spec.selectors")
     errors += _each(spec.get("config") or [], ITEMS_MAX, _validate_configuration, "spec.config")
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended(name):
@@ -267,7 +260,11 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_class, has_status=False, has_generation=True, returns_deleted=True
     ),
     (GROUP, "ResourceClaim"): kind(
-        validate_claim, default=default_claim, prepare_create=without_status, returns_deleted=True
+        validate_claim,
+        default=default_claim,
+        prepare_create=without_status,
+        prepare_status=keep_metadata,
+        returns_deleted=True,
     ),
     (GROUP, "ResourceClaimTemplate"): kind(
         validate_template, default=default_template, has_status=False, returns_deleted=True

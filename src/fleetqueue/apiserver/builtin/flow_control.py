@@ -6,7 +6,7 @@ from typing import Any
 from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors, between, wrongs
-from fleetqueue.apiserver.builtin.making import kind, part, without_status
+from fleetqueue.apiserver.builtin.making import STATUS_ALONE, kind, part, without_status
 from fleetqueue.apiserver.strategy import Object, Strategy
 
 GROUP = "flowcontrol.apiserver.k8s.io"
@@ -249,7 +249,11 @@ def _validate_queuing(queuing: Mapping[str, Any], path: str) -> Errors:
     return errors
 
 
-_FACTS: dict[str, Any] = {"prepare_create": without_status, "has_generation": True}
+_FACTS: dict[str, Any] = {
+    "prepare_create": without_status,
+    "has_generation": True,
+    **STATUS_ALONE,
+}
 
 STRATEGIES: dict[tuple[str, str], Strategy] = {
     (GROUP, "FlowSchema"): kind(validate_schema, default=default_schema, **_FACTS),

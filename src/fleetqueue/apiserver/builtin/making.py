@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors
+from fleetqueue.apiserver.merge import field_sets
 from fleetqueue.apiserver.strategy import Object, Strategy
 
 Rules = Callable[[Object, Object | None], Errors]
@@ -37,6 +38,23 @@ def finalizer_names(obj: Object) -> Errors:
 def without_status(obj: Object) -> None:
     """What a client says about status when it creates an object does not count."""
     obj.pop("status", None)
+
+
+def keep_metadata(obj: Object, old: Object) -> None:
+    """For kinds whose status is written without any metadata of its own."""
+    metadata, before = obj["metadata"], old["metadata"]
+    for name in ("annotations", "finalizers", "labels", "ownerReferences"):
+        if name in before:
+            metadata[name] = before[name]
+        else:
+            metadata.pop(name, None)
+
+
+STATUS_ALONE: dict[str, Any] = {
+    "prepare_status": keep_metadata,
+    "status_reset": field_sets.of(("spec",), ("metadata",)),
+}
+"""The facts of such a kind, where nobody comes to own metadata by it either."""
 
 
 def part(obj: Mapping[str, Any], *names: str) -> Mapping[str, Any]:

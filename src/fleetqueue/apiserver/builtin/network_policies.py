@@ -8,7 +8,7 @@ from fleetqueue.api import names
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.addresses import validate_network, validate_port_or_name
 from fleetqueue.apiserver.builtin.checks import IMMUTABLE, Errors, one_of, same, wrongs
-from fleetqueue.apiserver.builtin.making import kind, part
+from fleetqueue.apiserver.builtin.making import keep_metadata, kind, part
 from fleetqueue.apiserver.builtin.selectors import validate_label_selector
 from fleetqueue.apiserver.strategy import Object, Strategy
 
@@ -198,5 +198,5 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_name=_is_address,
         has_status=False,
     ),
-    (GROUP, "ServiceCIDR"): kind(validate_range),
+    (GROUP, "ServiceCIDR"): kind(validate_range, prepare_status=keep_metadata),
 }

@@ -22,6 +22,14 @@ _UNCHANGING = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
+_PREFIX_FREE = frozenset(
+    (
+        *("CSIDriver", "CronJob", "DaemonSet", "Deployment", "Event", "HorizontalPodAutoscaler"),
+        *("Lease", "PodDisruptionBudget", "PodTemplate", "PriorityClass", "ReplicaSet"),
+        *("ResourceQuota", "ResourceSlice", "Service", "ServiceCIDR"),
+    )
+)
+"""Kinds whose updates kube-apiserver does not check as thoroughly as their creation."""
 
 
 def validate_object_meta(
@@ -38,6 +46,16 @@ def validate_object_meta(
     return errors
 
 
+def validate_prefix_update(
+    kind: str, meta: Mapping[str, Any], name_check: NameCheck | None = None
+) -> Errors:
+    """Of all that names a built-in object, an update can change the prefix alone."""
+    prefix = meta.get("generateName")
+    if not prefix or kind in _PREFIX_FREE:
+        return []
+    return wrongs("metadata.generateName", prefix, (name_check or is_dns_subdomain)(prefix, True))
+
+
 def validate_object_meta_update(
     new: Mapping[str, Any], old: Mapping[str, Any], path: str = "metadata"
 ) -> Errors:
@@ -51,7 +69,9 @@ def validate_object_meta_update(
     if generation < (old.get("generation") or 0):
         errors.append(fields.wrong(f"{path}.generation", generation, "must not be decremented"))
     for name, absent in _UNCHANGING:
-        errors += immutable(new.get(name, absent), old.get(name, absent), f"{path}.{name}")
+        value, before = new.get(name, absent), old.get(name, absent)
+        if value != before:
+            errors += immutable(value, before, f"{path}.{name}")
     return errors + _validate_common(new, path)
 
 
@@ -131,6 +151,8 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> 
 
 def validate_field_manager(manager: str, path: str) -> Errors:
     errors: Errors = []
+    if manager.isprintable() and manager.isascii() and len(manager) <= MANAGER_LENGTH_MAX:
+        return errors
     if len(manager.encode()) > MANAGER_LENGTH_MAX:
         errors.append(fields.too_long(path, MANAGER_LENGTH_MAX))
     position = 0
@@ -167,15 +189,18 @@ def _validate_common(
     path: str,
     check_finalizers: Callable[[Sequence[str], str], Errors] | None = None,
 ) -> Errors:
-    errors = validate_labels(meta.get("labels"), f"{path}.labels")
-    errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
-    owners = meta.get("ownerReferences") or []
-    errors += validate_owner_references(owners, f"{path}.ownerReferences")
-    if check_finalizers:
-        errors += check_finalizers(meta.get("finalizers") or [], f"{path}.finalizers")
-    return errors + validate_managed_fields(
-        meta.get("managedFields") or [], f"{path}.managedFields"
-    )
+    errors: Errors = []
+    if labels := meta.get("labels"):
+        errors += validate_labels(labels, f"{path}.labels")
+    if annotations := meta.get("annotations"):
+        errors += validate_annotations(annotations, f"{path}.annotations")
+    if owners := meta.get("ownerReferences"):
+        errors += validate_owner_references(owners, f"{path}.ownerReferences")
+    if check_finalizers and (finalizers := meta.get("finalizers")):
+        errors += check_finalizers(finalizers, f"{path}.finalizers")
+    if entries := meta.get("managedFields"):
+        errors += validate_managed_fields(entries, f"{path}.managedFields")
+    return errors
 
 
 def _validate_owner_reference(reference: Mapping[str, Any], path: str) -> Errors:

@@ -1,5 +1,7 @@
 """Names of resources such as `cpu` and `nvidia.com/gpu`: what each may be used for."""
 
+from functools import lru_cache
+
 from fleetqueue.api import names, quantity
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.apiserver import field_errors as fields
@@ -46,6 +48,7 @@ def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 
 
+@lru_cache(1024)
 def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith("requests."):
         return False

@@ -4,9 +4,6 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors
 from fleetqueue.base import codec, go_json
@@ -53,20 +50,21 @@ def warn_of_secret(obj: Object, old: Object | None) -> list[str]:
     if b"-----BEGIN " not in key:
         return ["tls: failed to find any PEM data in key input"]
     try:
-        public = x509.load_pem_x509_certificate(certificate).public_key()
-        private = serialization.load_pem_private_key(key, None)
+        matches = _is_pair(certificate, key)
     except (ValueError, TypeError):
         return ["tls: failed to parse private key"]
-    if _spki(private.public_key()) != _spki(public):
-        return ["tls: private key does not match public key"]
-    return []
+    return [] if matches else ["tls: private key does not match public key"]
 
 
-def _spki(key: Any) -> bytes:
-    encoded: bytes = key.public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-    return encoded
+def _is_pair(certificate: bytes, key: bytes) -> bool:
+    # Slow to load, and most servers never see such a Secret.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    der, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    public = x509.load_pem_x509_certificate(certificate).public_key()
+    private = serialization.load_pem_private_key(key, None)
+    return private.public_key().public_bytes(der, form) == public.public_bytes(der, form)
 
 
 def _validate_docker(data: Object, key: str) -> Errors:

@@ -17,7 +17,7 @@ from fleetqueue.apiserver.builtin.checks import (
     wrongs,
 )
 from fleetqueue.apiserver.builtin.internal_form import show_internal
-from fleetqueue.apiserver.builtin.making import kind, part, without_status
+from fleetqueue.apiserver.builtin.making import STATUS_ALONE, kind, part, without_status
 from fleetqueue.apiserver.builtin.selectors import (
     has_odd_values,
     validate_label_name,
@@ -309,5 +309,6 @@ STRATEGIES: dict[tuple[str, str], Strategy] = {
         validate_status=validate_attachment_status,
         returns_deleted=True,
         allow_unconditional_update=False,
+        **STATUS_ALONE,
     ),
 }

@@ -5,9 +5,9 @@ In-process hooks are plain functions, so a write that no webhook concerns never 
 reading the latest state and proposing the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fleetqueue.apiserver.call import Call
 
@@ -54,12 +54,20 @@ class Operation:
         )
 
 
-class Hook(Protocol):
+Step = Callable[[Operation], None]
+
+
+class Hook:
     """An in-process hook. Refusals are ApiErrors."""
 
-    def mutate(self, operation: Operation) -> None: ...
+    resources: Collection[tuple[str, str]] | None = None
+    """Group and resource of what it looks at; None: everything."""
 
-    def validate(self, operation: Operation) -> None: ...
+    def mutate(self, operation: Operation) -> None:
+        pass
+
+    def validate(self, operation: Operation) -> None:
+        pass
 
 
 class AsyncHook(Protocol):
@@ -82,22 +90,54 @@ class Hooks:
         remote: AsyncHook | None = None,
         last: Sequence[Hook] = (),
     ) -> None:
-        self.own = list(own)
+        self._own = list(own)
         self.remote = remote
-        self.last = list(last)
+        self._last = list(last)
         """They validate after the webhooks, so that nobody waits between them and the store."""
+        self._chosen: dict[tuple[str, str], _Chosen] = {}
+
+    def add(self, hook: Hook) -> None:
+        self._own.append(hook)
+        self._chosen.clear()
 
     async def mutate(self, operation: Operation) -> bool:
-        for hook in self.own:
-            hook.mutate(operation)
+        for mutate in self._choose(operation).mutate:
+            mutate(operation)
         if self.remote is not None and self.remote.concerns(operation, "mutate"):
             return await self.remote.mutate(operation)
         return False
 
     async def validate(self, operation: Operation) -> None:
-        for hook in self.own:
-            hook.validate(operation)
+        chosen = self._choose(operation)
+        for validate in chosen.validate:
+            validate(operation)
         if self.remote is not None and self.remote.concerns(operation, "validate"):
             await self.remote.validate(operation)
-        for hook in self.last:
-            hook.validate(operation)
+        for validate in chosen.validate_last:
+            validate(operation)
+
+    def _choose(self, operation: Operation) -> "_Chosen":
+        resource = operation.call.resource
+        where = (resource.group, resource.plural)
+        found = self._chosen.get(where)
+        if found is None:
+            own = [hook for hook in self._own if hook.resources is None or where in hook.resources]
+            found = self._chosen[where] = _Chosen(
+                [hook.mutate for hook in own if _has(hook, "mutate")],
+                [hook.validate for hook in own if _has(hook, "validate")],
+                [hook.validate for hook in self._last],
+            )
+        return found
+
+
+class _Chosen(NamedTuple):
+    """The steps that concern one resource."""
+
+    mutate: list[Step]
+    validate: list[Step]
+    validate_last: list[Step]
+
+
+def _has(hook: Hook, step: str) -> bool:
+    """Whether it says anything of its own in this step."""
+    return getattr(type(hook), step) is not getattr(Hook, step)

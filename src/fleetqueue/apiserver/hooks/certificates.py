@@ -7,7 +7,7 @@ from fleetqueue.apiserver.access.attributes import Attributes
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.users import MASTERS, user_info
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -17,8 +17,10 @@ RESOURCE = "certificatesigningrequests"
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
 
-class Certificates:
+class Certificates(Hook):
     """Looks at every write of a CertificateSigningRequest."""
+
+    resources = ((GROUP, RESOURCE),)
 
     def __init__(self, core: Core, gate: Gate) -> None:
         self._core = core

@@ -3,11 +3,15 @@
 from fleetqueue.apiserver.access.escalation import check_write
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.rbac import GROUP
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 
 
-class Escalation:
+class Escalation(Hook):
     """Checks before validation, as clients expect, and again after webhooks had their say."""
+
+    resources = tuple(
+        (GROUP, name) for name in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+    )
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate

@@ -6,7 +6,7 @@ from typing import Any
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.apiserver.builtin.pod_resources import Amounts, read, total
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import listed, refuse
 
 Object = dict[str, Any]
@@ -15,8 +15,10 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 _CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
-class LimitRanger:
+class LimitRanger(Hook):
     """Looks at pods and claims that are created, claims that change and pods that are resized."""
+
+    resources = (("", "pods"), ("", "persistentvolumeclaims"))
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -4,7 +4,7 @@ from typing import Any
 
 from fleetqueue.apiserver.builtin.checks import same
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -17,8 +17,10 @@ MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Ov
 UNFOUNDED = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class DefaultTolerationSeconds:
+class DefaultTolerationSeconds(Hook):
     """A pod stays five minutes on a node that is in trouble, unless it says otherwise."""
+
+    resources = (("", "pods"),)
 
     def mutate(self, operation: Operation) -> None:
         if operation.resource != "pods" or operation.group or operation.subresource:
@@ -31,12 +33,11 @@ class DefaultTolerationSeconds:
         if missing:
             spec["tolerations"] = [*tolerations, *(_toleration(key) for key in missing)]
 
-    def validate(self, operation: Operation) -> None:
-        pass
 
-
-class TaintNodes:
+class TaintNodes(Hook):
     """A new node takes no pods until somebody has seen it ready."""
+
+    resources = (("", "nodes"),)
 
     def mutate(self, operation: Operation) -> None:
         if operation.resource != "nodes" or not operation.concerns("", "nodes", "CREATE"):
@@ -47,12 +48,11 @@ class TaintNodes:
         if not any((t.get("key"), t.get("effect")) == (NOT_READY, "NoSchedule") for t in taints):
             spec["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
 
-    def validate(self, operation: Operation) -> None:
-        pass
 
-
-class RuntimeClasses:
+class RuntimeClasses(Hook):
     """A pod takes the overhead, node selector and tolerations of its runtime class."""
+
+    resources = (("", "pods"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core

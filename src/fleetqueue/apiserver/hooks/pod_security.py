@@ -8,8 +8,9 @@ from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
-from fleetqueue.apiserver.hooks.pod_security_checks import findings, shown
+from fleetqueue.apiserver.hooks import Hook, Operation
+from fleetqueue.apiserver.hooks.pod_security_checks import shown
+from fleetqueue.apiserver.hooks.pod_security_versions import findings
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -46,14 +47,13 @@ class Policies(NamedTuple):
     warn: Policy = Policy()
 
 
-class PodSecurity:
+class PodSecurity(Hook):
     """Looks at pods, at what makes pods, and at the labels of namespaces."""
+
+    resources = (*TEMPLATES, ("", "pods"), ("", "namespaces"))
 
     def __init__(self, core: Core) -> None:
         self._core = core
-
-    def mutate(self, operation: Operation) -> None:
-        pass
 
     def validate(self, operation: Operation) -> None:
         if operation.resource not in _WATCHED or operation.obj is None:
@@ -85,7 +85,7 @@ class PodSecurity:
         if operation.verb == "UPDATE" and not _is_significant(operation):
             return
         enforced = policies.enforce
-        found = findings(enforced.level, pod["metadata"], pod["spec"])
+        found = findings(*enforced, pod["metadata"], pod["spec"])
         if found:
             raise refuse(operation, f'violates PodSecurity "{enforced}": {shown(found)}')
         _warn(operation, policies.warn, pod["metadata"], pod["spec"])
@@ -124,7 +124,7 @@ class PodSecurity:
         bad: dict[str, list[str]] = {}
         for key in table.select(f"{operation.name}/"):
             pod = self._core.store.decoded(table.live[key])
-            found = findings(enforce.level, pod["metadata"], pod["spec"])
+            found = findings(*enforce, pod["metadata"], pod["spec"])
             if found:
                 reasons = ", ".join(reason for reason, _ in found)
                 bad.setdefault(reasons, []).append(pod["metadata"]["name"])
@@ -185,7 +185,7 @@ def _told(names: list[str], reasons: str) -> str:
 
 
 def _warn(operation: Operation, policy: Policy, metadata: Object, spec: Object) -> None:
-    found = findings(policy.level, metadata, spec)
+    found = findings(*policy, metadata, spec)
     if found:
         operation.call.warn(f'would violate PodSecurity "{policy}": {shown(found)}')
 

@@ -29,25 +29,6 @@ CAPABILITIES = frozenset(
         "SYS_CHROOT",
     }
 )
-SYSCTLS = frozenset(
-    {
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.ip_unprivileged_port_start",
-        "net.ipv4.ip_local_reserved_ports",
-        "net.ipv4.tcp_keepalive_time",
-        "net.ipv4.tcp_fin_timeout",
-        "net.ipv4.tcp_keepalive_intvl",
-        "net.ipv4.tcp_keepalive_probes",
-        "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_wmem",
-    }
-)
-SELINUX_TYPES = frozenset(
-    {"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
-)
 VOLUMES = frozenset(
     {
         "configMap",
@@ -61,16 +42,11 @@ VOLUMES = frozenset(
         "secret",
     }
 )
+SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _PROFILES = ("RuntimeDefault", "Localhost")
-
-
-def findings(level: str, metadata: Object, spec: Object) -> list[Finding]:
-    """Everything that violates the level, in the order of the checks' names."""
-    checks = {"baseline": BASELINE, "restricted": RESTRICTED}.get(level, ())
-    found = (check(metadata, spec) for check in checks)
-    return [finding for finding in found if finding is not None]
 
 
 def shown(found: Iterable[Finding]) -> str:
@@ -112,7 +88,7 @@ def _values(spec: Object, read: Callable[[Object], str | None]) -> list[str]:
     return sorted({value for h in holders if (value := read(_context(h))) is not None})
 
 
-def _app_armor(metadata: Object, spec: Object) -> Finding | None:
+def app_armor(metadata: Object, spec: Object) -> Finding | None:
     def read(context: Object) -> str | None:
         profile = context.get("appArmorProfile")
         of = None if profile is None else profile.get("type", "")
@@ -137,7 +113,7 @@ def _app_armor(metadata: Object, spec: Object) -> Finding | None:
     return _plural("forbidden AppArmor profile", values), detail
 
 
-def _capabilities_baseline(metadata: Object, spec: Object) -> Finding | None:
+def capabilities_baseline(metadata: Object, spec: Object) -> Finding | None:
     bad, extra = [], set()
     for container in _containers(spec):
         added = (_context(container).get("capabilities") or {}).get("add") or ()
@@ -152,18 +128,18 @@ def _capabilities_baseline(metadata: Object, spec: Object) -> Finding | None:
     return "non-default capabilities", detail
 
 
-def _host_namespaces(metadata: Object, spec: Object) -> Finding | None:
+def host_namespaces(metadata: Object, spec: Object) -> Finding | None:
     used = [f"{n}=true" for n in ("hostNetwork", "hostPID", "hostIPC") if spec.get(n)]
     return ("host namespaces", ", ".join(used)) if used else None
 
 
-def _host_paths(metadata: Object, spec: Object) -> Finding | None:
+def host_paths(metadata: Object, spec: Object) -> Finding | None:
     volumes = spec.get("volumes") or ()
     bad = [volume.get("name", "") for volume in volumes if volume.get("hostPath") is not None]
     return ("hostPath volumes", _named("volume", bad)) if bad else None
 
 
-def _host_ports(metadata: Object, spec: Object) -> Finding | None:
+def host_ports(metadata: Object, spec: Object) -> Finding | None:
     bad, ports = [], set()
     for container in _containers(spec):
         own = {str(p["hostPort"]) for p in container.get("ports") or () if p.get("hostPort")}
@@ -176,7 +152,7 @@ def _host_ports(metadata: Object, spec: Object) -> Finding | None:
     return "hostPort", f"{_named('container', bad)} {verb} {noun} {', '.join(sorted(ports))}"
 
 
-def _probe_hosts(metadata: Object, spec: Object) -> Finding | None:
+def probe_hosts(metadata: Object, spec: Object) -> Finding | None:
     bad, hosts = set(), set()
     for container in _containers(spec):
         lifecycle = container.get("lifecycle") or {}
@@ -194,14 +170,14 @@ def _probe_hosts(metadata: Object, spec: Object) -> Finding | None:
     return "probe or lifecycle host", detail
 
 
-def _privileged(metadata: Object, spec: Object) -> Finding | None:
+def privileged(metadata: Object, spec: Object) -> Finding | None:
     bad = [c.get("name", "") for c in _containers(spec) if _context(c).get("privileged")]
     if not bad:
         return None
     return "privileged", f"{_named('container', bad)} must not set securityContext.privileged=true"
 
 
-def _proc_mount(metadata: Object, spec: Object) -> Finding | None:
+def proc_mount(metadata: Object, spec: Object) -> Finding | None:
     bad, odd = [], set()
     for container in _containers(spec):
         mount = _context(container).get("procMount")
@@ -214,17 +190,17 @@ def _proc_mount(metadata: Object, spec: Object) -> Finding | None:
     return "procMount", f"{_named('container', bad)} {where} {_quoted(sorted(odd))}"
 
 
-def _selinux(metadata: Object, spec: Object) -> Finding | None:
+def selinux(types: frozenset[str], metadata: Object, spec: Object) -> Finding | None:
     def is_bad(context: Object) -> bool:
         options = context.get("seLinuxOptions") or {}
-        is_odd = options.get("type", "") not in SELINUX_TYPES
+        is_odd = options.get("type", "") not in types
         return bool(is_odd or options.get("user") or options.get("role"))
 
     who = _who(spec, is_bad)
     if not who:
         return None
     options = [_context(h).get("seLinuxOptions") or {} for h in (spec, *_containers(spec))]
-    odd = sorted({o.get("type", "") for o in options} - SELINUX_TYPES)
+    odd = sorted({o.get("type", "") for o in options} - types)
     said = [f"{_plural('type', odd)} {_quoted(odd)}"] if odd else []
     for name in ("user", "role"):
         if any(option.get(name) for option in options):
@@ -239,7 +215,24 @@ def _odd_seccomp(context: Object) -> str | None:
     return None if of in _PROFILES else of
 
 
-def _seccomp_baseline(metadata: Object, spec: Object) -> Finding | None:
+def seccomp_annotations(metadata: Object, spec: Object) -> Finding | None:
+    """From the time when annotations chose the profile."""
+    annotations = metadata.get("annotations") or {}
+    keys = {SECCOMP_POD} | {f"{SECCOMP_CONTAINER}{c.get('name', '')}" for c in _containers(spec)}
+    odd = sorted(
+        f"{key}={fields.show(annotations[key])}"
+        for key in keys & annotations.keys()
+        if annotations[key] not in ("runtime/default", "docker/default")
+        and not annotations[key].startswith("localhost/")
+    )
+    return (
+        ("seccompProfile", f"forbidden {_plural('annotation', odd)} {', '.join(odd)}")
+        if odd
+        else None
+    )
+
+
+def seccomp_baseline(metadata: Object, spec: Object) -> Finding | None:
     who = _who(spec, lambda context: _odd_seccomp(context) is not None)
     if not who:
         return None
@@ -247,13 +240,13 @@ def _seccomp_baseline(metadata: Object, spec: Object) -> Finding | None:
     return "seccompProfile", f"{who} must not set securityContext.seccompProfile.type to {odd}"
 
 
-def _sysctls(metadata: Object, spec: Object) -> Finding | None:
+def sysctls(allowed: frozenset[str], metadata: Object, spec: Object) -> Finding | None:
     listed = _context(spec).get("sysctls") or ()
-    odd = [s.get("name", "") for s in listed if s.get("name") not in SYSCTLS]
+    odd = [s.get("name", "") for s in listed if s.get("name") not in allowed]
     return ("forbidden sysctls", ", ".join(odd)) if odd else None
 
 
-def _windows_host_process(metadata: Object, spec: Object) -> Finding | None:
+def windows_host_process(metadata: Object, spec: Object) -> Finding | None:
     who = _who(spec, lambda context: bool((context.get("windowsOptions") or {}).get("hostProcess")))
     if not who:
         return None
@@ -261,20 +254,22 @@ def _windows_host_process(metadata: Object, spec: Object) -> Finding | None:
     return "hostProcess", detail
 
 
-def _is_windows(spec: Object) -> bool:
-    return (spec.get("os") or {}).get("name") == "windows"
+def unless_windows(check: Check, metadata: Object, spec: Object) -> Finding | None:
+    """What Windows does not know, its pods cannot set."""
+    is_windows = (spec.get("os") or {}).get("name") == "windows"
+    return None if is_windows else check(metadata, spec)
 
 
-def _escalation(metadata: Object, spec: Object) -> Finding | None:
+def escalation(metadata: Object, spec: Object) -> Finding | None:
     name = "allowPrivilegeEscalation"
     bad = [c.get("name", "") for c in _containers(spec) if _context(c).get(name) is not False]
-    if not bad or _is_windows(spec):
+    if not bad:
         return None
     detail = f"{_named('container', bad)} must set securityContext.{name}=false"
     return f"{name} != false", detail
 
 
-def _capabilities_restricted(metadata: Object, spec: Object) -> Finding | None:
+def capabilities_restricted(metadata: Object, spec: Object) -> Finding | None:
     keeping, adding, extra = [], [], set()
     for container in _containers(spec):
         own = _context(container).get("capabilities") or {}
@@ -291,12 +286,12 @@ def _capabilities_restricted(metadata: Object, spec: Object) -> Finding | None:
     if adding:
         must = f"must not include {_quoted(sorted(extra))} in securityContext.capabilities.add"
         details.append(f"{_named('container', adding)} {must}")
-    if not details or _is_windows(spec):
+    if not details:
         return None
     return "unrestricted capabilities", "; ".join(details)
 
 
-def _restricted_volumes(metadata: Object, spec: Object) -> Finding | None:
+def restricted_volumes(metadata: Object, spec: Object) -> Finding | None:
     bad, kinds = [], set()
     for volume in spec.get("volumes") or ():
         of = next(
@@ -312,7 +307,7 @@ def _restricted_volumes(metadata: Object, spec: Object) -> Finding | None:
     return "restricted volume types", detail
 
 
-def _non_root(metadata: Object, spec: Object) -> Finding | None:
+def non_root(metadata: Object, spec: Object) -> Finding | None:
     name, reason = "runAsNonRoot", "runAsNonRoot != true"
     who = _who(spec, lambda context: context.get(name) is False)
     if who:
@@ -325,15 +320,13 @@ def _non_root(metadata: Object, spec: Object) -> Finding | None:
     return reason, f"pod or {_named('container', bad)} must set securityContext.{name}=true"
 
 
-def _root_user(metadata: Object, spec: Object) -> Finding | None:
+def root_user(metadata: Object, spec: Object) -> Finding | None:
     who = _who(spec, lambda context: context.get("runAsUser") == 0)
     return ("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
 
 
-def _seccomp_restricted(metadata: Object, spec: Object) -> Finding | None:
-    if _is_windows(spec):
-        return None
-    if (found := _seccomp_baseline(metadata, spec)) is not None:
+def seccomp_restricted(metadata: Object, spec: Object) -> Finding | None:
+    if (found := seccomp_baseline(metadata, spec)) is not None:
         return found
     if _context(spec).get("seccompProfile") is not None:
         return None
@@ -344,30 +337,3 @@ def _seccomp_restricted(metadata: Object, spec: Object) -> Finding | None:
         return None
     must = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     return "seccompProfile", f"pod or {_named('container', bad)} {must}"
-
-
-BASELINE: tuple[Check, ...] = (
-    _app_armor,
-    _capabilities_baseline,
-    _host_namespaces,
-    _host_paths,
-    _host_ports,
-    _probe_hosts,
-    _privileged,
-    _proc_mount,
-    _selinux,
-    _seccomp_baseline,
-    _sysctls,
-    _windows_host_process,
-)
-_STRICTER = (_capabilities_baseline, _host_paths, _seccomp_baseline)
-"""Checks that a restricted one of the same matter replaces."""
-RESTRICTED: tuple[Check, ...] = (
-    *(check for check in BASELINE if check not in _STRICTER),
-    _escalation,
-    _capabilities_restricted,
-    _restricted_volumes,
-    _non_root,
-    _root_user,
-    _seccomp_restricted,
-)

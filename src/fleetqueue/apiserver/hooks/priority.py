@@ -3,7 +3,7 @@
 from typing import Any
 
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -13,8 +13,10 @@ TABLE = "priorityclasses.scheduling.k8s.io"
 PREEMPTS = "PreemptLowerPriority"
 
 
-class Priority:
+class Priority(Hook):
     """Looks at pods, and at priority classes that want to be the default."""
+
+    resources = (("", "pods"), (GROUP, "priorityclasses"))
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -92,8 +92,13 @@ class HttpsRemote:
 
 def _dial_error(host: str, port: int | None, error: OSError) -> str:
     if isinstance(error, ConnectionRefusedError) or error.errno == errno.ECONNREFUSED:
-        return f"dial tcp {host}:{port}: connect: connection refused"
-    return f"dial tcp {host}:{port}: {error.strerror or error}"
+        return f"dial tcp {_joined(host, port)}: connect: connection refused"
+    return f"dial tcp {_joined(host, port)}: {error.strerror or error}"
+
+
+def _joined(host: str, port: int | None) -> str:
+    """Host and port as URLs have them: an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _whole(content: "aiohttp.StreamReader") -> bytes:
@@ -128,7 +133,7 @@ def _service_address(core: Core, namespace: str, name: str, port: int) -> str:
         raise CallFailed(f'service "{name}" not found')
     spec = service.get("spec") or {}
     if spec.get("type") == "ExternalName":
-        return f"{spec['externalName']}:{port}"
+        return _joined(spec["externalName"], port)
     wanted = next((p for p in spec.get("ports") or () if p["port"] == port), None)
     if wanted is None:
         raise CallFailed(f'service port {port} not found for service "{name}"')
@@ -148,12 +153,12 @@ def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | No
         ports = [p for p in part.get("ports") or () if (p.get("name") or "") == port_name]
         for endpoint in part.get("endpoints") or ():
             if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
-                return f"{endpoint['addresses'][0]}:{ports[0]['port']}"
+                return _joined(endpoint["addresses"][0], ports[0]["port"])
     endpoints = core.get("endpoints", f"{namespace}/{name}")
     for subset in (endpoints or {}).get("subsets") or ():
         ports = [p for p in subset.get("ports") or () if (p.get("name") or "") == port_name]
         if ports and subset.get("addresses"):
-            return f"{subset['addresses'][0]['ip']}:{ports[0]['port']}"
+            return _joined(subset["addresses"][0]["ip"], ports[0]["port"])
     return None
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.apiserver.builtin.pod_resources import Amounts
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 from fleetqueue.apiserver.quota import usage
 from fleetqueue.apiserver.quota.ledger import Account, Ledger
@@ -15,14 +15,11 @@ Object = dict[str, Any]
 _ZERO = Quantity()
 
 
-class ResourceQuotas:
+class ResourceQuotas(Hook):
     """Looks last at what is created or changed in a namespace that has a quota."""
 
     def __init__(self, core: Core) -> None:
         self.ledger = Ledger(core)
-
-    def mutate(self, operation: Operation) -> None:
-        pass
 
     def validate(self, operation: Operation) -> None:
         if operation.verb not in ("CREATE", "UPDATE") or not operation.namespace:
@@ -58,8 +55,7 @@ class ResourceQuotas:
         return charges
 
     def _check(self, operation: Operation, account: Account, asked: Amounts) -> None:
-        used = dict(account.used)
-        _add(used, self.ledger.under_way(account, operation.namespace))
+        used = self.ledger.promised(account, operation.namespace)
         over = [n for n in asked if used.get(n, _ZERO) + asked[n] > account.hard[n]]
         if over:
             why = (
@@ -90,11 +86,6 @@ def _check_said(operation: Operation, account: Account) -> None:
     required = set(account.hard) & usage.MUST_BE_SAID
     if required and (why := usage.unsaid(operation.obj["spec"], required)):
         raise refuse(operation, f"failed quota: {account.name}: {why}")
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, _ZERO) + amount
 
 
 def _shown(amounts: Amounts, names: list[str]) -> str:

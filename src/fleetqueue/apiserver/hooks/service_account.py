@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -17,8 +17,10 @@ MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
 TOKEN_SECONDS = 3607
 
 
-class ServiceAccounts:
+class ServiceAccounts(Hook):
     """Looks at pods that are created."""
+
+    resources = (("", "pods"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -42,9 +44,6 @@ class ServiceAccounts:
                 {"name": secret.get("name", "")} for secret in account["imagePullSecrets"]
             ]
         self._check_secrets(operation, spec, account)
-
-    def validate(self, operation: Operation) -> None:
-        pass
 
     def _account(self, operation: Operation, name: str) -> Object:
         namespace = operation.namespace

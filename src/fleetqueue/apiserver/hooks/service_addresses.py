@@ -21,7 +21,7 @@ from fleetqueue.apiserver.builtin.service_facts import (
     ports_of,
 )
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.storage import Change
 
 Object = dict[str, Any]
@@ -35,8 +35,10 @@ STATIC_ADDRESSES = 16
 RESERVED = timedelta(minutes=1)
 
 
-class ServiceAddresses:
+class ServiceAddresses(Hook):
     """Looks at services that are created or changed."""
+
+    resources = (("", "services"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -55,9 +57,6 @@ class ServiceAddresses:
             _keep_allocated(service, old)
         _set_families(operation, service, old)
         self._give(operation, service)
-
-    def validate(self, operation: Operation) -> None:
-        pass
 
     # What is taken
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from fleetqueue.api import quantity
 from fleetqueue.apiserver.core import Core
-from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.hooks.refusals import refuse
 
 Object = dict[str, Any]
@@ -31,8 +31,10 @@ FIXED_SIZE = (
 )
 
 
-class DefaultStorageClass:
+class DefaultStorageClass(Hook):
     """A claim without a class gets the default one."""
+
+    resources = (("", "persistentvolumeclaims"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -51,12 +53,11 @@ class DefaultStorageClass:
             if name:
                 claim["spec"]["storageClassName"] = name
 
-    def validate(self, operation: Operation) -> None:
-        pass
 
-
-class DefaultIngressClass:
+class DefaultIngressClass(Hook):
     """An ingress without a class gets the default one."""
+
+    resources = (("networking.k8s.io", "ingresses"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -76,12 +77,11 @@ class DefaultIngressClass:
             if name:
                 spec["ingressClassName"] = name
 
-    def validate(self, operation: Operation) -> None:
-        pass
 
-
-class StorageProtection:
+class StorageProtection(Hook):
     """What may be in use gets a finalizer that holds it as long as it is."""
+
+    resources = tuple(PROTECTION)
 
     def mutate(self, operation: Operation) -> None:
         if operation.verb != "CREATE" or operation.subresource:
@@ -95,18 +95,14 @@ class StorageProtection:
         if finalizer not in finalizers:
             metadata["finalizers"] = [*finalizers, finalizer]
 
-    def validate(self, operation: Operation) -> None:
-        pass
 
-
-class ClaimResize:
+class ClaimResize(Hook):
     """A claim may ask for more only once it is bound, and only of a class that can grow."""
+
+    resources = (("", "persistentvolumeclaims"),)
 
     def __init__(self, core: Core) -> None:
         self._core = core
-
-    def mutate(self, operation: Operation) -> None:
-        pass
 
     def validate(self, operation: Operation) -> None:
         if operation.resource != "persistentvolumeclaims":

@@ -43,6 +43,7 @@ class Webhooks:
     """The registered webhooks of one server."""
 
     is_idle = True
+    tables = tuple(TABLES)
 
     def __init__(self, core: Core, remote: Remote | None = None) -> None:
         self._core = core
@@ -70,7 +71,8 @@ class Webhooks:
         ]
 
     def concerns(self, operation: Operation, phase: str) -> bool:
-        return any(matching_version(w, operation) for w in self._webhooks[phase])
+        webhooks = self._webhooks[phase]
+        return bool(webhooks) and any(matching_version(w, operation) for w in webhooks)
 
     # Mutating
 

@@ -6,7 +6,7 @@ A keeper's work is queued by key, done one at a time, and tried again with growi
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
 from fleetqueue.apiserver.storage import Change
@@ -23,6 +23,10 @@ class Again(Exception):
 
 class Keeper(Protocol):
     """`start` looks at what is there, `follow` at what changes; neither waits."""
+
+    @property
+    def tables(self) -> Collection[str] | None:
+        """Those whose changes it has to hear of; None: all."""
 
     @property
     def is_idle(self) -> bool: ...

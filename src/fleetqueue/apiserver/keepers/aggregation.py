@@ -17,6 +17,7 @@ class AggregationKeeper(WorkingKeeper):
     """Any change of a ClusterRole may change what others gather."""
 
     work_name = "aggregated roles"
+    tables = (TABLE,)
 
     def start(self) -> None:
         self._work.add(_ALL)

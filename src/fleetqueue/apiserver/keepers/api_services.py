@@ -59,6 +59,7 @@ class ApiServiceKeeper(WorkingKeeper):
     """Any change of a CRD or of an APIService may leave one missing, wrong or needless."""
 
     work_name = "API services"
+    tables = (TABLE, DEFINITIONS)
 
     def start(self) -> None:
         self._work.add(_ALL)

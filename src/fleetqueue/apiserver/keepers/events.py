@@ -15,6 +15,7 @@ class EventKeeper:
     """Knows until when each event is kept, the oldest first; waiting for that is not work."""
 
     is_idle = True
+    tables = (TABLE,)
 
     def __init__(self, core: Core) -> None:
         self._core = core

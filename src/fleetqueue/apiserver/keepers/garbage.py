@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import FOREGROUND, ORPHAN, Options
 from fleetqueue.apiserver.internal import Internal
@@ -72,14 +74,14 @@ class GarbageCollector(WorkingKeeper):
 
     def _left(self, place: Place, change: Change) -> None:
         """An object is gone: its dependents, and owners that wait for it, need a look."""
-        metadata = self._core.store.decoded(change.stored)["metadata"]
-        if metadata["uid"] in self._dependents:
-            self._absent.add(metadata["uid"])
-        for dependent in self._dependents.get(metadata["uid"], ()):
+        metadata = _read_identity(change.stored.data).metadata
+        if metadata.uid in self._dependents:
+            self._absent.add(metadata.uid)
+        for dependent in self._dependents.get(metadata.uid, ()):
             self._work.add(_join(dependent))
         for owner in self._owners.pop(place, ()):
             self._forget(owner, place)
-        for reference in metadata.get("ownerReferences") or ():
+        for reference in metadata.owners or ():
             self._wake_owner(reference, place)
 
     def _forget(self, owner: str, place: Place) -> None:
@@ -247,8 +249,23 @@ class GarbageCollector(WorkingKeeper):
         await self._internal.edit(resource, namespace, name, drop)
 
 
+class _Metadata(msgspec.Struct):
+    uid: str
+    owners: list[Object] | None = msgspec.field(name="ownerReferences", default=None)
+
+
+class _Identity(msgspec.Struct):
+    """What the collector has to know of an object that is gone; no more of it is decoded."""
+
+    metadata: _Metadata
+
+
+_read_identity = msgspec.json.Decoder(_Identity).decode
+
+
 def _owner_uids(core: Core, stored: Stored) -> tuple[str, ...]:
-    return tuple(reference.get("uid", "") for reference in _references(core, stored))
+    references = _references(core, stored)
+    return tuple([reference.get("uid", "") for reference in references]) if references else ()
 
 
 def _references(core: Core, stored: Stored | None) -> Sequence[Object]:

@@ -21,6 +21,7 @@ class LegacyTokenKeeper(WorkingKeeper):
     """Woken by token secrets, and by service accounts that come, change or go."""
 
     work_name = "legacy tokens"
+    tables = ("secrets", "serviceaccounts")
 
     def __init__(self, core: Core, internal: Internal, key: SigningKey, authority: bytes) -> None:
         super().__init__(core, internal)

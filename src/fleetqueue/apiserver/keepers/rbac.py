@@ -19,6 +19,7 @@ class RbacKeeper:
     """Follows the four RBAC kinds; it has no work of its own."""
 
     is_idle = True
+    tables = tuple(TABLES)
 
     def __init__(self, core: Core, rbac: Rbac) -> None:
         self._core = core

@@ -25,6 +25,7 @@ class StorageProtectionKeeper(WorkingKeeper):
     """Woken by what is being deleted, and by pods and claims whose end may free it."""
 
     work_name = "storage protection"
+    tables = (*FINALIZERS, "pods")
 
     def __init__(self, core: Core, internal: Internal) -> None:
         super().__init__(core, internal)

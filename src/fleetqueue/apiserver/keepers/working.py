@@ -1,5 +1,7 @@
 """A keeper with work of its own: it queues keys as changes come, and attends to them one by one."""
 
+from collections.abc import Collection
+
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.internal import Internal
 from fleetqueue.apiserver.keepers import WorkList
@@ -10,6 +12,7 @@ class WorkingKeeper:
 
     work_name: str
     """What the log calls the work."""
+    tables: Collection[str] | None = None
 
     def __init__(self, core: Core, internal: Internal) -> None:
         self._core = core

@@ -89,7 +89,8 @@ def is_reset(raw: Any) -> bool:
 
 
 def write(entries: Entries) -> list[dict[str, Any]]:
-    return [_written(*pair) for pair in sorted(entries.items(), key=_order)]
+    pairs = sorted(entries.items(), key=_order) if len(entries) > 1 else entries.items()
+    return [_written(*pair) for pair in pairs]
 
 
 def bound(entries: Entries) -> Entries:

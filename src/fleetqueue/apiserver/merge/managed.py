@@ -18,19 +18,20 @@ Convert = Callable[[Object, str], "tuple[Object, Node] | None"]
 Reset = FieldSet | Filter | None
 """The fields that a write cannot change (such as the status), or a filter for them."""
 
+UNOWNED = ("apiVersion", "kind", "metadata")
+UNOWNED_METADATA = (
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
 STRIPPED = field_sets.of(
-    ("apiVersion",),
-    ("kind",),
-    ("metadata",),
-    ("metadata", "name"),
-    ("metadata", "namespace"),
-    ("metadata", "creationTimestamp"),
-    ("metadata", "selfLink"),
-    ("metadata", "uid"),
-    ("metadata", "clusterName"),
-    ("metadata", "generation"),
-    ("metadata", "managedFields"),
-    ("metadata", "resourceVersion"),
+    *((name,) for name in UNOWNED), *(("metadata", name) for name in UNOWNED_METADATA)
 )
 """What nobody owns."""
 
@@ -55,6 +56,8 @@ class Target(NamedTuple):
         return self.filtered(compare(old[0], new[0], shapes.of(new[1])))
 
     def filtered(self, found: Comparison) -> Comparison:
+        if self.reset is _unfiltered:
+            return found
         added, modified, removed = found
         return Comparison(self.reset(added), self.reset(modified), self.reset(removed))
 
@@ -77,9 +80,12 @@ def track_update(
         return []
     target = aim(node, api_version, reset, convert)
     held_by = entries_of.owner(manager, UPDATE, api_version, subresource)
-    before = live or empty(new)
     try:
-        after = updated(before, _as_managed(before, new), entries, target, held_by, now)
+        if live is None and not entries:
+            after = created(new, target, held_by, now)
+        else:
+            before = live or empty(new)
+            after = updated(before, _as_managed(before, new), entries, target, held_by, now)
     except typed.TypedError:
         # A write never fails for the sake of its bookkeeping; upstream drops it in this case too.
         return []
@@ -107,6 +113,23 @@ def aim(node: Node, api_version: str, reset: Reset, convert: Convert | None) -> 
 
 def empty(like: Object) -> Object:
     return {"apiVersion": like.get("apiVersion"), "kind": like.get("kind")}
+
+
+def created(new: Object, target: Target, held_by: Owner, now: str) -> Entries:
+    """The entries of an object that is new: all of it belongs to the one who creates it."""
+    body = {name: value for name, value in new.items() if name not in UNOWNED}
+    metadata = {
+        name: value
+        for name, value in (new.get("metadata") or {}).items()
+        if name not in UNOWNED_METADATA
+    }
+    if metadata:
+        body["metadata"] = metadata
+    added, modified, _ = compare({}, body, target.shape)
+    fields = target.reset(field_sets.union(modified, added))
+    if metadata:
+        fields = field_sets.difference(fields, STRIPPED)
+    return {held_by: Entry(fields, target.api_version, now)} if fields else {}
 
 
 def updated(
@@ -150,7 +173,9 @@ def take_over(
             if taken:
                 conflicts[held_by] = taken
             fields = field_sets.difference(entry.fields, changed)
-            entry = entry._replace(fields=field_sets.difference(fields, found.removed))
+            fields = field_sets.difference(fields, found.removed)
+            if fields is not entry.fields:
+                entry = Entry(fields, entry.api_version, entry.time)
         if entry.fields:
             left[held_by] = entry
     if conflicts:
@@ -169,7 +194,9 @@ def reconcile(live: Object, entries: Entries, target: Target) -> Entries:
                 continue
             shape = shapes.of(converted[1])
         fields = typed.reconciled(entry.fields, shape)
-        after[held_by] = entry if fields is entry.fields else entry._replace(fields=fields)
+        if fields is not entry.fields:
+            entry = Entry(fields, entry.api_version, entry.time)
+        after[held_by] = entry
     return after
 
 

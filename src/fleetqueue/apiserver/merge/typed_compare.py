@@ -31,14 +31,14 @@ def compare(before: dict[str, Any], after: dict[str, Any], shape: Shape) -> Comp
 
 def _whole(value: Any, shape: Shape) -> FieldSet:
     """All that comes, or goes, with a value that the other side has not."""
-    if isinstance(value, dict):
+    if value.__class__ is dict:
         if not value or shape.is_atomic_map or not shape.is_map:
             return LEAF
         shapes = shape.fields
         whole: FieldSet = {SELF: LEAF}
-        for name in sorted(value):
+        for name in sorted(value) if len(value) > 1 else value:
             child = value[name]
-            is_leaf = type(child) in SCALARS
+            is_leaf = child.__class__ in SCALARS
             whole[f"f:{name}"] = LEAF if is_leaf else _whole(child, shapes[name])
         return whole
     if isinstance(value, list) and value and shape.is_list and not shape.is_atomic_list:

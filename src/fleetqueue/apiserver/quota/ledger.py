@@ -30,6 +30,12 @@ class Account:
     scopes: list[tuple[str, str, list[str]]]
     """(scope, operator, values), all of which an object must be in."""
     used: Amounts = field(default_factory=dict)
+    promised: Amounts = field(default_factory=dict)
+    """The same, with the writes that are still under way."""
+    since: int = 0
+    """The revision up to which writes count as promised."""
+    failures: int = 0
+    """How often the store had failed by then."""
     tables: dict[str, bool] = field(default_factory=dict)
     """Whether objects of a table can count here, for the tables that came up."""
 
@@ -75,18 +81,24 @@ class Ledger:
         namespace = key.partition("/")[0]
         return next((a for a in self.accounts(namespace) if a.key == key), None)
 
-    def under_way(self, account: Account, namespace: str) -> Amounts:
-        """What writes add that are proposed and not committed yet."""
-        added: Amounts = {}
-        for table in [table for table, covered in account.tables.items() if covered]:
-            for proposal in self._core.store.table(table).pending.values():
-                if not proposal.stored.key.startswith(f"{namespace}/"):
-                    continue
+    def promised(self, account: Account, namespace: str) -> Amounts:
+        """What is used once everything that is under way is committed; not to be changed.
+
+        Only what came since the last time is looked at, so that a burst costs what it holds.
+        """
+        store = self._core.store
+        if account.failures != store.failures:
+            account.promised, account.since = dict(account.used), store.revision
+            account.failures = store.failures
+        for proposal in store.under_way(account.since):
+            if proposal.stored.key.startswith(f"{namespace}/"):
                 after = None if proposal.is_delete else proposal.stored
-                live = self._core.store.get(table, proposal.stored.key)
-                _add(added, self._share(account, table, after))
-                _subtract(added, self._share(account, table, live))
-        return added
+                _add(account.promised, self._share(account, proposal.resource, after))
+                _subtract(
+                    account.promised, self._share(account, proposal.resource, proposal.before)
+                )
+        account.since = store.assigned
+        return account.promised
 
     def _share(self, account: Account, table: str, stored: Stored | None) -> Amounts:
         if stored is None:
@@ -110,6 +122,8 @@ class Ledger:
             held = self._core.store.table(table)
             for key in held.select(f"{namespace}/"):
                 _add(account.used, self._share(account, table, held.live[key]))
+        account.promised = dict(account.used)
+        account.since, account.failures = self._core.store.revision, self._core.store.failures
         return account
 
     def _follow(self, changes: Sequence[Change]) -> None:
@@ -124,8 +138,15 @@ class Ledger:
                 del self._accounts[namespace]
                 continue
             for account in self._accounts[namespace].values():
-                _add(account.used, self._share(account, change.resource, change.after))
-                _subtract(account.used, self._share(account, change.resource, change.before))
+                self._count(account, change)
+
+    def _count(self, account: Account, change: Change) -> None:
+        more = self._share(account, change.resource, change.after)
+        less = self._share(account, change.resource, change.before)
+        is_promised = change.revision <= account.since
+        for total in (account.used,) if is_promised else (account.used, account.promised):
+            _add(total, more)
+            _subtract(total, less)
 
 
 def _changes_terms(core: Core, change: Change) -> bool:

@@ -104,6 +104,10 @@ class CompiledSchema:
         return found
 
     @cached_property
+    def _check_status(self) -> checks.Check:
+        return checks.build(self._status) if self._status is not None else lambda _: True
+
+    @cached_property
     def _embedded(self) -> embedded.Validator | None:
         return embedded.build_validator(self.node)
 
@@ -122,7 +126,7 @@ class CompiledSchema:
 
     def _status_errors(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
         status = obj.get("status")
-        if self._status is None or "status" not in obj:
+        if self._status is None or "status" not in obj or self._check_status(status):
             return []
         before = (old or {}).get("status")
         pair = None if before is None else Pair(status, before, self._status)

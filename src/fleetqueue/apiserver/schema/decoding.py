@@ -7,8 +7,8 @@ quantities and times take their canonical form, and empty values vanish where `o
 from typing import Any, NamedTuple
 
 from fleetqueue.api import kubernetes
-from fleetqueue.apiserver.schema import go_types
-from fleetqueue.apiserver.schema.go_scalars import Refusal
+from fleetqueue.apiserver.schema import go_structs, go_types
+from fleetqueue.apiserver.schema.go_scalars import Mismatch, Refusal
 from fleetqueue.apiserver.schema.node import Node
 
 
@@ -23,9 +23,16 @@ class Decoded(NamedTuple):
 
 def decode(body: Any, node: Node) -> Decoded:
     """`body` is left as it is; the value shares nothing with it but scalars and raw extensions."""
-    struct = go_types.struct_of(node)
+    struct = go_structs.struct_of(node)
     if struct is None:
         return Decoded(body, [], "")
+    try:
+        return Decoded(struct.read(body), [], "")
+    except (go_types.Unfit, Mismatch, Refusal):
+        return _decode_carefully(body, struct)
+
+
+def _decode_carefully(body: Any, struct: go_structs.Struct) -> Decoded:
     state = go_types.State()
     try:
         value = struct.decode(body, None, state)
@@ -36,13 +43,13 @@ def decode(body: Any, node: Node) -> Decoded:
 
 def normalise(obj: Any, node: Node) -> Any:
     """What Go prints for the object: fields without `omitempty` are there, empty others are not."""
-    struct = go_types.struct_of(node)
+    struct = go_structs.struct_of(node)
     return obj if struct is None else struct.encode(obj)
 
 
 def settle(obj: Any, node: Node) -> None:
     """Change the object to what is read after it was stored: protobuf knows no empty lists."""
-    struct = go_types.struct_of(node)
+    struct = go_structs.struct_of(node)
     if struct is not None:
         struct.settle(obj)
 

@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
 from fleetqueue.api.quantity import Quantity, QuantityError
@@ -20,6 +21,7 @@ _RANGES = {
     "uint64": (0, 2**64 - 1),
 }
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})")
+_TEXTS_KEPT = 4096
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _DATE_AND_CLOCK = (
@@ -41,6 +43,10 @@ _PARTS = {
     _MICRO_LAYOUT: (*_DATE_AND_CLOCK, (".000000", r"\.\d{6}"), _OFFSET),
 }
 """The parts of a layout and what they match; the first that does not is named in the error."""
+_SHAPES = {
+    layout: re.compile("".join(f"(?:{pattern})" for _, pattern in parts))
+    for layout, parts in _PARTS.items()
+}
 
 
 class Mismatch(Exception):
@@ -123,14 +129,21 @@ def _byte(value: Any) -> int:
 
 
 def _quantity(value: Any) -> Any:
+    if value.__class__ is str:
+        return _printed_quantity(value)
     if isinstance(value, bool | list | dict):
         raise Refusal(_QUANTITY_SHAPE)
+    return _print_quantity(value)
+
+
+def _print_quantity(value: Any) -> str:
     try:
         return str(Quantity.of(value))
     except QuantityError as problem:
         raise Refusal(str(problem)) from None
 
 
+_printed_quantity = lru_cache(_TEXTS_KEPT)(_print_quantity)
 _QUANTITY_SHAPE = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -146,6 +159,14 @@ def _int_or_string(value: Any) -> Any:
 
 
 def _time(value: Any) -> Any:
+    if value.__class__ is str:
+        return _printed_time(value)
+    raise Mismatch(describe(value), "string")
+
+
+@lru_cache(_TEXTS_KEPT)
+def _printed_time(value: str) -> str:
+    """Kept, because an object brings the same times with each of its writes."""
     moment = _read_time(value, _LAYOUT)
     return f"{moment:%Y-%m-%dT%H:%M:%S}Z".rjust(20, "0")
 
@@ -158,6 +179,9 @@ def _micro_time(value: Any) -> Any:
 def _read_time(value: Any, layout: str) -> datetime:
     if value.__class__ is not str:
         raise Mismatch(describe(value), "string")
+    moment = parse_time(value) if _SHAPES[layout].fullmatch(value) else None
+    if moment is not None:
+        return moment
     rest = value
     for part, pattern in _PARTS[layout]:
         found = re.match(pattern, rest)
@@ -166,11 +190,8 @@ def _read_time(value: Any, layout: str) -> datetime:
                 f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{part}"'
             )
         rest = rest[found.end() :]
-    moment = None if rest else parse_time(value)
-    if moment is None:
-        what = f'extra text: "{rest}"' if rest else "day out of range"
-        raise Refusal(f'parsing time "{value}": {what}')
-    return moment
+    what = f'extra text: "{rest}"' if rest else "day out of range"
+    raise Refusal(f'parsing time "{value}": {what}')
 
 
 def parse_time(text: str) -> datetime | None:

@@ -1,25 +1,19 @@
-"""Go's types as JSON readers and writers, built from their declarations and the OpenAPI schemas.
+"""Go's simple types, pointers, lists and maps as JSON readers and writers.
 
 Each type decodes a JSON value into what Go would hold, and encodes it back as Go would print it.
+Decoding is written twice: `read` is for bodies with nothing wrong, as nearly all are; where it
+gives up, `decode` goes over the body again and notes what is wrong and where.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, TypeAlias
 
-from fleetqueue.api import kubernetes
 from fleetqueue.apiserver.schema.go_scalars import (
-    SIMPLE,
-    SPECIAL,
-    SPECIAL_ZERO,
-    ZERO,
     Mismatch,
     Refusal,
     describe,
 )
-from fleetqueue.apiserver.schema.node import Node
 
 Place: TypeAlias = "tuple[Place, str, str, str] | None"
 """(parent, "field" | "item" | "key", its name, the struct that holds it), innermost first."""
@@ -37,10 +31,26 @@ class State:
             self.mismatch = _mismatch_text(problem.given, place, problem.wanted or wanted)
 
 
+class Unfit(Exception):
+    """Something is wrong with a body; `decode` knows what."""
+
+
 class GoType(ABC):
     """`name` is how Go prints the type in messages."""
 
     name: str
+    plain: type | None = None
+    """Values of this Python type are held as they are."""
+    is_plain: bool = False
+    """Every value that is held is printed as it is."""
+    can_forget: bool = False
+    """`settle` may change what it is given."""
+    can_be_empty: bool = False
+    """Some values are left out by `omitempty`: zeros, empty lists and maps."""
+
+    @abstractmethod
+    def read(self, value: Any) -> Any:
+        """What `decode` returns, or Unfit, Mismatch or Refusal where it would note something."""
 
     @abstractmethod
     def decode(self, value: Any, place: Place, state: State) -> Any:
@@ -58,14 +68,21 @@ class GoType(ABC):
 
     def is_empty(self, value: Any) -> bool:
         """Whether `omitempty` leaves it out; structs never are."""
-        return value in (None, "", 0, False) or value in ([], {})
+        return self.can_be_empty and not value
 
 
 class Simple(GoType):
+    is_plain = True
+    can_be_empty = True
+
     def __init__(self, name: str, read: Callable[[Any], Any], zero: Any) -> None:
         self.name = name
+        self.plain = {"string": str, "bool": bool}.get(name)
         self._read = read
         self._zero = zero
+
+    def read(self, value: Any) -> Any:
+        return self._read(value)
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         try:
@@ -77,12 +94,11 @@ class Simple(GoType):
     def zero(self) -> Any:
         return self._zero
 
-    def is_empty(self, value: Any) -> bool:
-        return not value
-
 
 class Special(Simple):
     """A struct with a reader of its own, which ends the decoding if it refuses."""
+
+    can_be_empty = False
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         try:
@@ -90,14 +106,15 @@ class Special(Simple):
         except Mismatch as problem:
             raise Refusal(_mismatch_text(problem.given, place, problem.wanted)) from None
 
-    def is_empty(self, value: Any) -> bool:
-        return False
-
 
 class Raw(GoType):
     """Any JSON: kept as it is."""
 
     name = "runtime.RawExtension"
+    is_plain = True
+
+    def read(self, value: Any) -> Any:
+        return value
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         return value
@@ -105,49 +122,17 @@ class Raw(GoType):
     def zero(self) -> Any:
         return None
 
-    def is_empty(self, value: Any) -> bool:
-        return False
-
-
-class SchemaChoice(GoType):
-    """A JSON schema, or a list of schemas, a truth or a list of names in its place."""
-
-    def __init__(self, node: Node) -> None:
-        self.name = f"v1.{node.definition.rpartition('.')[2]}"
-        self._node = node.sibling("JSONSchemaProps")
-
-    @cached_property
-    def _schema(self) -> GoType:
-        return struct_of(self._node) or Raw()
-
-    def decode(self, value: Any, place: Place, state: State) -> Any:
-        # Such a type reads itself, and says nothing of the unknown fields that it drops.
-        inner = State()
-        held = self._read(value, place, inner)
-        state.mismatch = state.mismatch or inner.mismatch
-        return held
-
-    def _read(self, value: Any, place: Place, state: State) -> Any:
-        if isinstance(value, list):
-            return [self._read(one, place, state) for one in value]
-        return self._schema.decode(value, place, state) if isinstance(value, dict) else value
-
-    def encode(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return self._schema.encode(value)
-        return [self.encode(one) for one in value] if isinstance(value, list) else value
-
-    def zero(self) -> Any:
-        return None
-
-    def is_empty(self, value: Any) -> bool:
-        return False
-
 
 class Pointer(GoType):
     def __init__(self, inner: GoType) -> None:
         self.name = inner.name
         self.inner = inner
+        self.plain = inner.plain
+        self.is_plain = inner.is_plain
+        self.can_forget = inner.can_forget
+
+    def read(self, value: Any) -> Any:
+        return self.inner.read(value)
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         return self.inner.decode(value, place, state)
@@ -166,9 +151,18 @@ class Pointer(GoType):
 
 
 class List(GoType):
+    can_be_empty = True
+
     def __init__(self, name: str, inner: GoType) -> None:
         self.name = name
         self.inner = inner
+        self.can_forget = inner.can_forget
+
+    def read(self, value: Any) -> Any:
+        if value.__class__ is not list or None in value:
+            raise Unfit
+        plain, read = self.inner.plain, self.inner.read
+        return [item if item.__class__ is plain else read(item) for item in value]
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         if value.__class__ is not list:
@@ -184,21 +178,29 @@ class List(GoType):
         return None
 
     def encode(self, value: Any) -> Any:
-        return [self.inner.encode(item) for item in value] if isinstance(value, list) else value
+        if value.__class__ is not list:
+            return value
+        return value[:] if self.inner.is_plain else [self.inner.encode(item) for item in value]
 
     def settle(self, value: Any) -> None:
-        if not isinstance(self.inner, Simple):
+        if self.can_forget:
             for item in value:
                 self.inner.settle(item)
 
-    def is_empty(self, value: Any) -> bool:
-        return not value
-
 
 class Map(GoType):
+    can_be_empty = True
+
     def __init__(self, name: str, inner: GoType) -> None:
         self.name = name
         self.inner = inner
+        self.can_forget = inner.can_forget
+
+    def read(self, value: Any) -> Any:
+        if value.__class__ is not dict or None in value.values():
+            raise Unfit
+        plain, read = self.inner.plain, self.inner.read
+        return {k: v if v.__class__ is plain else read(v) for k, v in value.items()}
 
     def decode(self, value: Any, place: Place, state: State) -> Any:
         if value.__class__ is not dict:
@@ -215,137 +217,14 @@ class Map(GoType):
 
     def encode(self, value: Any) -> Any:
         # Plain values print as they are, and labels that two fields share stay shared.
-        if isinstance(self.inner, Simple) or not isinstance(value, dict):
+        if self.inner.is_plain or not isinstance(value, dict):
             return value
         return {key: self.inner.encode(item) for key, item in value.items()}
 
     def settle(self, value: Any) -> None:
-        if not isinstance(self.inner, Simple):
+        if self.can_forget:
             for item in value.values():
                 self.inner.settle(item)
-
-    def is_empty(self, value: Any) -> bool:
-        return not value
-
-
-class Field:
-    """One field of a struct; its type is built when the field is first met."""
-
-    def __init__(self, declared: str, node: Node) -> None:
-        self.omits_empty = declared[0] in "?!"
-        self.omits_zero = declared[0] == "!"
-        self._declared = declared.lstrip("?!")
-        self._node = node
-
-    @cached_property
-    def type(self) -> GoType:
-        return _build(self._declared, self._node)
-
-    def is_left_out(self, value: Any) -> bool:
-        if self.omits_zero and value is None:
-            return True
-        return self.omits_empty and self.type.is_empty(value)
-
-
-class Struct(GoType):
-    def __init__(self, node: Node) -> None:
-        package, _, self.kind = node.definition.rpartition(".")
-        self.name = f"{package.rpartition('.')[2]}.{self.kind}"
-        declared = kubernetes.go_fields()[node.definition]
-        self.fields = {name: Field(text, node.properties[name]) for name, text in declared.items()}
-
-    def decode(self, value: Any, place: Place, state: State) -> Any:
-        if value.__class__ is not dict:
-            state.note(Mismatch(describe(value)), place, self.name)
-            return {}
-        fields, kind = self.fields, self.kind
-        result: dict[str, Any] = {}
-        for name, item in value.items():
-            field = fields.get(name)
-            if field is None:
-                state.unknown.append(strict_path((place, "field", name, kind)))
-            elif item is not None:
-                held = field.type.decode(item, (place, "field", name, kind), state)
-                if held is not None and not field.is_left_out(held):
-                    result[name] = held
-        return result
-
-    def zero(self) -> Any:
-        return self.encode({})
-
-    def encode(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        fields = self.fields
-        result: dict[str, Any] = {}
-        for name, item in value.items():
-            field = fields.get(name)
-            if field is not None and item is not None:
-                printed = field.type.encode(item)
-                if not field.is_left_out(printed):
-                    result[name] = printed
-        for name in self._always:
-            if name not in result:
-                result[name] = fields[name].type.zero()
-        return result
-
-    def settle(self, value: Any) -> None:
-        for name, item in value.items():
-            if not isinstance(item, list | dict) or name not in self.fields:
-                continue
-            kind = self.fields[name].type
-            if item:
-                kind.settle(item)
-            elif isinstance(kind, List | Map):
-                value[name] = None  # an empty list cannot be told from none
-
-    @cached_property
-    def _always(self) -> list[str]:
-        """The fields that are printed even if they were never set."""
-        return [
-            name for name, field in self.fields.items() if not field.is_left_out(field.type.zero())
-        ]
-
-    def is_empty(self, value: Any) -> bool:
-        return False
-
-
-_structs: dict[str, Struct] = {}
-
-
-def struct_of(node: Node) -> Struct | None:
-    """The Go struct behind a schema, if there is one."""
-    if node.definition not in _structs:
-        if node.definition not in kubernetes.go_fields():
-            return None
-        _structs[node.definition] = Struct(node)
-    return _structs[node.definition]
-
-
-def _build(declared: str, node: Node) -> GoType:
-    name, _, made_of = declared.partition("=")
-    if made_of and not name.startswith(("*", "[]", "map[")):
-        built = _build(made_of, node)
-        built.name = name
-        return built
-    if declared in SIMPLE:
-        return Simple(declared, SIMPLE[declared], ZERO[declared])
-    if declared in SPECIAL:
-        return Special(declared, SPECIAL[declared], SPECIAL_ZERO[declared])
-    if declared.startswith("*"):
-        return Pointer(_build(declared[1:], node))
-    if declared.startswith("[]") and node.items is not None:
-        return List(_plain(declared), _build(declared[2:], node.items))
-    if declared.startswith("map[") and node.values is not None:
-        return Map(_plain(declared), _build(declared[declared.index("]") + 1 :], node.values))
-    if ".JSONSchemaPropsOr" in node.definition:
-        return SchemaChoice(node)
-    return struct_of(node) or Raw()
-
-
-def _plain(declared: str) -> str:
-    """A type as Go prints it: without what a name is made of."""
-    return re.sub(r"=.*", "", declared)
 
 
 def _mismatch_text(given: str, place: Place, wanted: str) -> str:

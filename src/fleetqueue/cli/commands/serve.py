@@ -48,6 +48,8 @@ def serve(
     tls_san: tuple[str, ...],
     verbose: bool,
 ) -> None:
+    # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
+    gc.disable()
     from fleetqueue.app import ServeOptions
 
     log = logging.StreamHandler()
@@ -71,9 +73,8 @@ async def _serve(options: object) -> None:
 
     assert isinstance(options, ServeOptions)
     async with serving(options) as running:
-        # What is loaded now lives as long as the process; collecting it again and again is waste.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         click.echo(f"fleetqueue serves Kubernetes at {running.url}")
         click.echo(f"kubeconfig: {running.kubeconfig}")
         click.echo(f"try: kubectl --kubeconfig {running.kubeconfig} get namespaces")

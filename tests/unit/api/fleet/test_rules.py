@@ -51,7 +51,6 @@ SELECTORS = [
 ]
 
 
-@pytest.mark.rule("SPEC-1", "SPEC-2")
 @BOTH_VERSIONS
 @pytest.mark.parametrize("kind", ["ClusterResourcePlacement", "ResourcePlacement"])
 @pytest.mark.parametrize(("selectors", "expected"), SELECTORS)
@@ -89,7 +88,6 @@ POLICIES = [
 ]
 
 
-@pytest.mark.rule("SPEC-5", "SPEC-6")
 @BOTH_VERSIONS
 @pytest.mark.parametrize(("policy", "expected"), POLICIES)
 def test_policies(server, version, policy, expected):
@@ -103,7 +101,6 @@ ONE_NAMESPACE = (
 )
 
 
-@pytest.mark.rule("SPEC-4")
 def test_only_a_cluster_placement_must_report_to_one_namespace(server):
     two = {"resourceSelectors": [namespace(name="a"), namespace(name="b")], **ACCESSIBLE}
     assert answers(server.write(placement(two))) == [ONE_NAMESPACE]
@@ -128,14 +125,12 @@ CHANGES = [
 ]
 
 
-@pytest.mark.rule("SPEC-3", "SPEC-4", "SPEC-5", "SPEC-7")
 @pytest.mark.parametrize(("before", "after", "message"), CHANGES)
 def test_changes_of_a_placement(server, before, after, message):
     result = server.write(placement(after), server.write(placement(before)).obj)
     assert answers(result) == ([message] if message else [])
 
 
-@pytest.mark.rule("SPEC-8")
 def test_a_mirror_needs_a_destination(server):
     mirror = {"type": "Mirror"}
     wrong = server.write(placement({"strategy": {"reportBackStrategy": mirror}}))

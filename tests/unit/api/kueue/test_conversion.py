@@ -133,7 +133,7 @@ DOWN_ONLY: dict[str, tuple[str, Json, Json, Json, Json]] = {
 # fmt: on
 
 
-@pytest.mark.rule("CV-1")
+@pytest.mark.rule("kueue 1.7")
 @pytest.mark.parametrize("case", BOTH_WAYS.values(), ids=BOTH_WAYS.keys())
 def test_what_converts_both_ways(case: tuple[str, Json, Json, Json, Json]) -> None:
     kind, old_spec, new_spec, old_status, new_status = case
@@ -142,7 +142,7 @@ def test_what_converts_both_ways(case: tuple[str, Json, Json, Json, Json]) -> No
     assert convert(new, V1BETA1) == old
 
 
-@pytest.mark.rule("CV-1")
+@pytest.mark.rule("kueue 1.7")
 @pytest.mark.parametrize("case", UP_ONLY.values(), ids=UP_ONLY.keys())
 def test_what_is_different_after_the_way_up(case: tuple[str, Json, Json, Json, Json]) -> None:
     kind, spec, new_spec, status, new_status = case
@@ -151,7 +151,7 @@ def test_what_is_different_after_the_way_up(case: tuple[str, Json, Json, Json, J
     )
 
 
-@pytest.mark.rule("CV-1")
+@pytest.mark.rule("kueue 1.7")
 @pytest.mark.parametrize("case", DOWN_ONLY.values(), ids=DOWN_ONLY.keys())
 def test_what_is_lost_on_the_way_down(case: tuple[str, Json, Json, Json, Json]) -> None:
     kind, spec, old_spec, status, old_status = case

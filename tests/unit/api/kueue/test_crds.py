@@ -59,7 +59,7 @@ def at(kind: str, path: str, version: int = 1) -> dict[str, Any]:
     return node
 
 
-@pytest.mark.rule("WH-1")
+@pytest.mark.rule("kueue 1.1")
 @pytest.mark.parametrize(
     ("path", "default"),
     [
@@ -84,8 +84,7 @@ def messages(node: dict[str, Any]) -> list[str]:
     return [rule["message"] for rule in node["x-kubernetes-validations"]]
 
 
-@pytest.mark.rule("WH-5")
-@pytest.mark.rule("WH-9")
+@pytest.mark.rule("kueue 1.2", "kueue 1.5", "kueue 1.6")
 def test_rules_say_what_users_know() -> None:
     reserved = "while workload quota reserved"
     assert messages(at("LocalQueue", "spec.clusterQueue")) == ["field is immutable"]

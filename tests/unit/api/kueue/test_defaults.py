@@ -9,8 +9,7 @@ from fleetqueue.api.kueue.defaults import defaulted
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 
 
-@pytest.mark.rule("WH-1")
-@pytest.mark.rule("WH-6")
+@pytest.mark.rule("kueue 1.1", "kueue 1.4")
 @pytest.mark.parametrize("kind", ["ClusterQueue", "ResourceFlavor"])
 @pytest.mark.parametrize(
     ("before", "after"),

@@ -130,9 +130,7 @@ QUEUES: dict[str, tuple[Json, list[str]]] = {
 # fmt: on
 
 
-@pytest.mark.rule("WH-2")
-@pytest.mark.rule("WH-3")
-@pytest.mark.rule("WH-4")
+@pytest.mark.rule("kueue 1.0", "kueue 1.1", "kueue 1.3")
 @pytest.mark.parametrize(("obj", "texts"), QUEUES.values(), ids=QUEUES.keys())
 def test_queues_and_cohorts(obj: Json, texts: list[str]) -> None:
     assert [str(error) for error in validate(obj)] == texts
@@ -210,7 +208,7 @@ FLAVORS: dict[str, tuple[Json, list[str]]] = {
 # fmt: on
 
 
-@pytest.mark.rule("WH-6")
+@pytest.mark.rule("kueue 1.4")
 @pytest.mark.parametrize(("obj", "paths"), FLAVORS.values(), ids=FLAVORS.keys())
 def test_resource_flavors(obj: Json, paths: list[str]) -> None:
     assert [error.path for error in validate(obj)] == paths
@@ -357,8 +355,7 @@ WORKLOADS: dict[str, tuple[Json, list[str]]] = {
 # fmt: on
 
 
-@pytest.mark.rule("WH-7")
-@pytest.mark.rule("WH-8")
+@pytest.mark.rule("kueue 1.5")
 @pytest.mark.parametrize(("obj", "texts"), WORKLOADS.values(), ids=WORKLOADS.keys())
 def test_workloads(obj: Json, texts: list[str]) -> None:
     assert [str(error) for error in validate(obj)] == texts
@@ -486,8 +483,7 @@ UPDATES: dict[str, tuple[Json, Json, list[str]]] = {
 # fmt: on
 
 
-@pytest.mark.rule("WH-7")
-@pytest.mark.rule("WH-8")
+@pytest.mark.rule("kueue 1.5")
 @pytest.mark.parametrize(("old", "new", "texts"), UPDATES.values(), ids=UPDATES.keys())
 def test_workload_updates(old: Json, new: Json, texts: list[str]) -> None:
     assert [str(error) for error in validate(new, old)] == texts

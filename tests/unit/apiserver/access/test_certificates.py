@@ -8,7 +8,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from fleetqueue.apiserver.access.certificates import SERVING_NAMES, Authority, KeyPair
+from fleetqueue.apiserver.access.certificates import SERVING_NAMES, Authority
+from fleetqueue.apiserver.access.key_pairs import KeyPair
 
 
 @pytest.fixture
@@ -88,6 +89,36 @@ def test_a_damaged_pair_is_made_again(authority: Authority, tmp_path: Path, dama
     made = authority.serving()
     assert made.certificate != pair.certificate
     assert authority.serving() == made
+
+
+@pytest.mark.parametrize("notes", [None, b"", b"garbage", b'{"ca": {}}', b'"\xff"'])
+def test_without_notes_the_files_themselves_are_read(
+    authority: Authority, tmp_path: Path, clock: Any, notes: bytes | None
+) -> None:
+    pairs = authority.serving(), authority.client("admin", "admin")
+    path = tmp_path / "checked.json"
+    before = path.read_bytes()
+    if notes is None:
+        path.unlink()
+    else:
+        path.write_bytes(notes)
+    again = Authority.load_or_create(tmp_path, clock)
+    assert (again.serving(), again.client("admin", "admin")) == pairs
+    assert path.read_bytes() == before
+
+
+def test_notes_about_one_authority_are_not_believed_of_another(
+    authority: Authority, tmp_path: Path, clock: Any
+) -> None:
+    stranger = Authority.load_or_create(tmp_path / "elsewhere", clock)
+    pair = authority.serving()
+    for suffix in ("crt", "key"):
+        (tmp_path / f"ca.{suffix}").write_bytes(
+            (tmp_path / "elsewhere" / f"ca.{suffix}").read_bytes()
+        )
+    other = Authority.load_or_create(tmp_path, clock)
+    assert other.certificate == stranger.certificate
+    assert other.serving() != pair
 
 
 def test_certificates_of_a_lost_authority_are_made_again(

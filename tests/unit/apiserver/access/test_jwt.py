@@ -23,7 +23,8 @@ def encode(value: object) -> str:
 
 @pytest.fixture(scope="session")
 def rsa_key() -> SigningKey:
-    return SigningKey(rsa.generate_private_key(65537, 2048))
+    made = rsa.generate_private_key(65537, 2048)
+    return SigningKey(lambda: made)
 
 
 def test_a_signed_token_gives_its_claims_back(key: SigningKey, rsa_key: SigningKey) -> None:
@@ -94,6 +95,15 @@ def test_the_key_file_is_made_once_and_private(tmp_path: Path) -> None:
     path.chmod(0o644)
     assert SigningKey.load_or_create(path).key_id == made.key_id
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_key_file_is_found_at_once_though_its_key_is_loaded_late(tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "sa.key"
+    SigningKey.load_or_create(path)
+    SigningKey.load_or_create(path)
+    path.write_bytes(b"garbage")
+    with pytest.raises(ValueError, match="PEM"):
+        SigningKey.load_or_create(path)
 
 
 def test_a_key_of_another_curve_is_refused() -> None:

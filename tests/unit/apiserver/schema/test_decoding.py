@@ -144,6 +144,25 @@ def test_what_is_held(kind: str, body: Any, value: Any) -> None:
     assert body == before
 
 
+@pytest.mark.parametrize(("kind", "body", "value"), DECODED.values(), ids=DECODED.keys())
+def test_a_careful_look_finds_the_same_as_a_quick_one(kind: str, body: Any, value: Any) -> None:
+    odd = {**body, "nothing": 1}
+    decoded = decoding.decode(odd, decoding.node_of(kind))
+    assert decoded == (value, ["nothing"], "")
+
+
+def test_what_is_held_is_private_to_the_caller() -> None:
+    body = pod(command=["a"], env=[{"name": "A"}])
+    body["metadata"] = {"labels": {"a": "b"}, "finalizers": ["x/y"]}
+    before = codec.copy(body)
+    held = decoding.decode(body, decoding.node_of(POD)).value
+    held["metadata"]["labels"]["c"] = "d"
+    held["metadata"]["finalizers"].append("z")
+    held["spec"]["containers"][0]["command"].append("b")
+    held["spec"]["containers"][0]["env"][0]["name"] = "B"
+    assert body == before
+
+
 NORMAL: dict[str, tuple[str, Any, Any]] = {
     "structs are always printed": (
         POD,

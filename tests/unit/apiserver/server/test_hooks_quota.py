@@ -3,7 +3,13 @@
 import asyncio
 from typing import Any
 
-from .conftest import Api
+import pytest
+
+from fleetqueue.apiserver.builtin.pod_resources import Amounts
+from fleetqueue.apiserver.log import MemoryLog, StorageError
+from fleetqueue.apiserver.quota import usage
+
+from .conftest import Api, started
 from .sharing import home, on_one_loop, shared
 
 __all__ = ["home", "shared"]
@@ -139,3 +145,47 @@ async def test_a_quota_that_changes_is_counted_anew(shared: Api, home: str) -> N
     change = {"spec": {"hard": {"requests.cpu": "9"}}}
     await shared.patch(f"{home}/resourcequotas/q", change)
     assert await used(shared, home) == {"pods": "1", "requests.cpu": "2"}
+
+
+async def test_a_burst_is_counted_in_as_many_steps_as_it_has_pods(
+    shared: Api, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await allow(shared, home, hard={"pods": "50"})
+    count = 0
+
+    def counted(table: str, obj: Object) -> Amounts:
+        nonlocal count
+        count += 1
+        return usage_of(table, obj)
+
+    usage_of = usage.usage_of
+    monkeypatch.setattr(usage, "usage_of", counted)
+    posts = [shared.send("POST", f"{home}/pods", pod(f"p{number}")) for number in range(60)]
+    codes = [answer.status for answer in await asyncio.gather(*posts)]
+    assert (codes.count(201), codes.count(403)) == (50, 10)
+    assert count <= 4 * 60
+    assert await used(shared, home) == {"pods": "50"}
+
+
+async def test_what_could_not_be_stored_is_given_back() -> None:
+    class Failing(MemoryLog):
+        is_full = False
+
+        def append(self, *arguments: Any) -> None:
+            if self.is_full:
+                raise StorageError("the disk is full")
+            super().append(*arguments)
+
+    log = Failing()
+    api = await started(log)
+    home = "/api/v1/namespaces/default"
+    await allow(api, home, hard={"pods": "1"})
+    log.is_full = True
+    await api.post(f"{home}/pods", pod("a"))
+    assert api.status == 500
+    log.is_full = False
+    await api.post(f"{home}/pods", pod("b"))
+    assert api.status == 201
+    await api.post(f"{home}/pods", pod("c"))
+    assert api.status == 403
+    await api.instance.stop()

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.apiserver import feed, problems
-from fleetqueue.apiserver.hooks import remote
+from fleetqueue.apiserver import continuing, feed, problems
+from fleetqueue.apiserver.hooks import Hook, remote
 from fleetqueue.apiserver.log import MemoryLog, StorageError
-from fleetqueue.apiserver.reads import _token
 from fleetqueue.apiserver.request import Frame
 from fleetqueue.base import codec
 
@@ -116,7 +115,7 @@ async def test_a_watch_from_a_revision_to_come_shows_only_what_follows_it(api: A
 async def test_a_page_of_a_namespace_holds_nothing_of_another(api: Api) -> None:
     await api.post("/api/v1/namespaces/default/secrets", config_map("hidden"))
     await api.post("/api/v1/namespaces", config_map("zoo"))
-    token = _token("a", api.instance.core.store.revision)
+    token = continuing.write("a", api.instance.core.store.revision)
     found = await api.get(f"/api/v1/namespaces/zoo/secrets?limit=100&continue={token}")
     assert found["items"] == []
 
@@ -249,7 +248,7 @@ async def test_one_object_that_may_not_go_does_not_keep_the_rest_of_its_namespac
     for name in ("a", "b"):
         await api.post(maps, config_map(name))
     refuse = Refusing()
-    api.instance.core.hooks.own.append(refuse)
+    api.instance.core.hooks.add(refuse)
     await api.delete("/api/v1/namespaces/home")
     await asyncio.sleep(1)
     assert [item["metadata"]["name"] for item in (await api.get(maps))["items"]] == ["a"]
@@ -259,7 +258,7 @@ async def test_one_object_that_may_not_go_does_not_keep_the_rest_of_its_namespac
     assert api.status == 404
 
 
-class Refusing:
+class Refusing(Hook):
     """Lets nobody delete one object."""
 
     name = "a"
@@ -267,9 +266,6 @@ class Refusing:
     def mutate(self, operation: Any) -> None:
         if operation.verb == "DELETE" and operation.name == self.name:
             raise problems.forbidden("", "configmaps", self.name, "it stays")
-
-    def validate(self, operation: Any) -> None:
-        pass
 
 
 # Followers and webhooks
@@ -323,12 +319,12 @@ class Slow:
         pass
 
 
-async def with_hook(api: Api) -> Slow:
-    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"]}
+async def with_hook(api: Api, group: str = "") -> Slow:
+    rule = {"operations": ["CREATE"], "apiGroups": [group], "apiVersions": ["v1"]}
     hook = {
         "name": "hook.example.org",
         "clientConfig": {"url": "https://hook.example.org/"},
-        "rules": [{**rule, "resources": ["configmaps"]}],
+        "rules": [{**rule, "resources": ["configmaps", "things"]}],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api import crds
 from fleetqueue.apiserver.hooks.remote import Target
 from fleetqueue.base import codec
 
@@ -280,3 +281,43 @@ def answer_reviews(api: Api, answer: Object) -> None:
             return 200, review("AdmissionReview", "admission.k8s.io/v1", response)
 
     api.instance.core.hooks.remote.remote = Hook()
+
+
+async def test_owners_are_told_apart_in_versions_that_a_webhook_converts(api: Api) -> None:
+    await with_things(api, conversion=WEBHOOK)
+    await api.patch(f"{V1}/x?fieldManager=one", thing("v1", size=1, b=1), "apply-patch+yaml")
+    refused = await api.patch(f"{V2}/x?fieldManager=two", thing("v2", replicas=2), APPLY)
+    assert (api.status, refused["details"]["causes"][0]["field"]) == (409, ".spec.size")
+    path = f"{V2}/x?fieldManager=two&force=true"
+    taken = await api.patch(path, thing("v2", replicas=2), APPLY)
+    assert owned(taken) == {"one": {"f:b"}, "two": {"f:replicas"}}
+    changed = await api.patch(f"{V1}/x?fieldManager=three", {"spec": {"size": 3}})
+    assert owned(changed) == {"one": {"f:b"}, "three": {"f:size"}}
+    let_go = await api.patch(f"{V2}/x?fieldManager=one", thing("v2", c=1), APPLY)
+    assert (api.status, let_go["spec"]) == (200, {"replicas": 3, "c": 1})
+
+
+async def test_owners_are_told_apart_in_versions_that_we_convert_ourselves(api: Api) -> None:
+    kueue = crds.all_crds("kueue.x-k8s.io")
+    (definition,) = [crd for crd in kueue if crd["spec"]["names"]["kind"] == "ClusterQueue"]
+    await api.post(DEFINITIONS, definition)
+    await api.settle()
+    old, new = ("/apis/kueue.x-k8s.io/v1beta1/", "/apis/kueue.x-k8s.io/v1beta2/")
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "x"}}
+    first = queue | {"apiVersion": "kueue.x-k8s.io/v1beta1", "spec": {"cohort": "a"}}
+    other = queue | {"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {"cohortName": "b"}}
+    await api.patch(f"{old}clusterqueues/x?fieldManager=one", first, APPLY)
+    refused = await api.patch(f"{new}clusterqueues/x?fieldManager=two", other, APPLY)
+    assert refused["details"]["causes"][0]["field"] == ".spec.cohort"
+    taken = await api.patch(f"{new}clusterqueues/x?fieldManager=two&force=true", other, APPLY)
+    assert owned(taken) == {"two": {"f:cohortName"}}
+    assert (await api.get(f"{old}clusterqueues/x"))["spec"]["cohort"] == "b"
+
+
+APPLY = "apply-patch+yaml"
+
+
+def owned(obj: Object) -> dict[str, set[str]]:
+    """Which fields of the spec each manager has."""
+    entries = obj["metadata"]["managedFields"]
+    return {entry["manager"]: set(entry["fieldsV1"]["f:spec"]) for entry in entries}

@@ -1,0 +1,45 @@
+"""A start loads no library that it has no use for: half of a start is loading."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SLOW = ("aiohttp", "cryptography", "http.client", "yaml")
+"""They take from twenty to two hundred milliseconds each."""
+
+PRINT_SLOW = f"""
+import sys
+print(*sorted(name for name in {SLOW!r} if name in sys.modules))
+"""
+START = """
+import asyncio, pathlib, sys
+from fleetqueue.app import ServeOptions, serving
+
+async def start():
+    async with serving(ServeOptions(pathlib.Path(sys.argv[1]))):
+        pass
+
+asyncio.run(start())
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_the_parts_of_a_server_load_nothing_slow() -> None:
+    assert run(f"import fleetqueue.app, fleetqueue.cli.commands.serve\n{PRINT_SLOW}") == ""
+
+
+def test_a_first_start_loads_what_makes_certificates_and_a_second_nothing_slow(
+    tmp_path: Path,
+) -> None:
+    data = str(tmp_path / "data")
+    assert run(START + PRINT_SLOW, data) == "cryptography"
+    assert run(START + PRINT_SLOW, data) == ""
+    (tmp_path / "data" / "pki" / "serving.crt").write_text("damaged")
+    assert run(START + PRINT_SLOW, data) == "cryptography"
