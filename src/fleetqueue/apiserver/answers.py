@@ -1,7 +1,8 @@
 """Answers as bytes of HTTP/1.1: heads, chunks of a stream, and bodies compressed where it pays."""
 
 import asyncio
-import gzip
+import zlib
+from collections.abc import Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -13,6 +14,8 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 _CLOSE = b"Connection: close\r\n"
+_GZIP = 31
+"""Deflate in the frame that gzip has."""
 
 
 def head(response: Response, framing: bytes, *, closes: bool) -> bytes:
@@ -29,26 +32,27 @@ def head(response: Response, framing: bytes, *, closes: bool) -> bytes:
     return b"".join(lines)
 
 
-def length(body: bytes) -> bytes:
-    return b"Content-Length: %d\r\n" % len(body)
+def length(pieces: Sequence[bytes]) -> bytes:
+    return b"Content-Length: %d\r\n" % sum(map(len, pieces))
 
 
 def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-async def body_for(response: Response, accepted: str) -> bytes:
-    """The body, compressed where it is long and its client takes that."""
-    body = response.encoded()
-    if len(body) <= GZIP_BYTES_MIN or "gzip" not in accepted:
-        return body
+async def body_of(response: Response, accepted: str) -> Sequence[bytes]:
+    """The body in pieces, compressed where it is long and its client takes that."""
+    pieces = response.pieces if response.pieces is not None else (response.encoded(),)
+    if "gzip" not in accepted or sum(map(len, pieces)) <= GZIP_BYTES_MIN:
+        return pieces
     response.headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
     # Compressing takes a core for a while, and nobody needs the event loop for it.
-    return await asyncio.get_running_loop().run_in_executor(None, _compressed, body)
+    return await asyncio.get_running_loop().run_in_executor(None, _compressed, pieces)
 
 
-def _compressed(body: bytes) -> bytes:
-    return gzip.compress(body, compresslevel=1, mtime=0)
+def _compressed(pieces: Sequence[bytes]) -> Sequence[bytes]:
+    compressor = zlib.compressobj(level=1, wbits=_GZIP)
+    return [*(compressor.compress(piece) for piece in pieces), compressor.flush()]
 
 
 def warning(text: str) -> str:

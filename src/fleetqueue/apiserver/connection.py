@@ -261,9 +261,14 @@ class Connection(asyncio.Protocol):
     async def _write_whole(self, asked: Asked, response: Response) -> None:
         # To this machine itself, sending a byte is cheaper than compressing it.
         accepted = "" if self._is_local else asked.headers.get("accept-encoding", "")
-        body = await answers.body_for(response, accepted)
-        head = answers.head(response, answers.length(body), closes=asked.closes)
-        self.transport.write(head if asked.method == "HEAD" else head + body)
+        pieces = await answers.body_of(response, accepted)
+        head = answers.head(response, answers.length(pieces), closes=asked.closes)
+        if asked.method == "HEAD":
+            pieces = ()
+        self.transport.write(head + pieces[0] if len(pieces) == 1 else head)
+        for piece in pieces if len(pieces) > 1 else ():
+            self.transport.write(piece)
+            await self._has_room()
         await self._has_room()
 
     async def _write_frames(self, asked: Asked, response: Response, frames: Frames) -> None:
@@ -341,7 +346,7 @@ class Connection(asyncio.Protocol):
 
     def _write_last(self, response: Response, *, lingers: bool = False) -> None:
         body = response.encoded()
-        head = answers.head(response, answers.length(body), closes=True)
+        head = answers.head(response, answers.length((body,)), closes=True)
         self.transport.write(head + body)
         self._is_ending = True
         if lingers:

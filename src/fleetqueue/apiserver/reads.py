@@ -1,7 +1,8 @@
 """Get and list: stored bytes joined into answers, consistent at one revision, in pages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 from fleetqueue.api import field_errors as fields
@@ -30,6 +31,7 @@ TOO_OLD_INCONSISTENT = (
 )
 VERSION_ERROR = "invalid resource version: resourceVersion: Invalid value: {}: "
 MATCHES = ("", "Exact", "NotOlderThan")
+PIECE_ITEMS = 256
 
 
 class Page(NamedTuple):
@@ -80,9 +82,9 @@ class Reader:
         forms.check_is_list(call, form)
         page = self.page(call)
         if form == forms.PLAIN and call.api_version == call.resource.stored_as:
-            body = _joined(call, page)
-            if body is not None:
-                return Response(200, body=body)
+            pieces = _joined(call, page)
+            if pieces is not None:
+                return Response(200, pieces=pieces)
         decoded = [self._core.store.decoded(stored) for stored in page.items]
         objects = await self._core.convert(call.resource, decoded, call.api_version)
         return self.listed(call, form, objects, page)
@@ -199,7 +201,7 @@ def written(form: Form, obj: Object, status: int = 200) -> Response:
     return Response(status, object=obj)
 
 
-def _joined(call: Call, page: Page) -> bytes | None:
+def _joined(call: Call, page: Page) -> list[bytes] | None:
     """The list as bytes, without decoding an item; None where an item is of another version."""
     metadata = list_metadata(page)
     if call.resource.is_custom:
@@ -209,13 +211,21 @@ def _joined(call: Call, page: Page) -> bytes | None:
     )
     prefix = call.version.prefix
     items = [stored.data for stored in page.items]
-    if not all(data.startswith(prefix) for data in items):
+    if not all(map(methodcaller("startswith", prefix), items)):
         return None
-    if not call.resource.is_custom:
-        # Items of built-in lists carry no type of their own.
-        cut = len(prefix)
-        items = [b"{" + data[cut:] for data in items]
-    return b'%b,"items":[%b]}\n' % (head[:-1], b",".join(items))
+    # Items of built-in lists carry no type of their own.
+    cut = 1 if call.resource.is_custom else len(prefix)
+    return [head[:-1] + b',"items":[', *_pieces(items, cut), b"]}\n"]
+
+
+def _pieces(items: Sequence[bytes], cut: int) -> Iterator[bytes]:
+    """The items in pieces of a few hundred, since memory for a list of megabytes costs more than to
+    fill it. `cut` is what goes from the front of each item, its brace included.
+    """
+    for start in range(0, len(items), PIECE_ITEMS):
+        opening = b",{" if start else b"{"
+        piece = [data[cut:] for data in items[start : start + PIECE_ITEMS]]
+        yield opening + b",{".join(piece)
 
 
 def _untyped(obj: Object) -> Object:

@@ -64,6 +64,8 @@ class Response:
 
     status: int = 200
     body: bytes | None = None
+    pieces: list[bytes] | None = None
+    """A long body in parts, so that nobody has to hold it twice."""
     object: Any = None
     """Shared with the server and others: never change it."""
     frames: Frames | None = None
@@ -79,6 +81,8 @@ class Response:
     def encoded(self) -> bytes:
         if self.body is not None:
             return self.body
+        if self.pieces is not None:
+            return b"".join(self.pieces)
         return b"" if self.object is None else codec.encode(self.object) + b"\n"
 
     def decoded(self) -> Any:
@@ -86,7 +90,8 @@ class Response:
             return self.object
         if self.decode is not None:
             return self.decode()
-        return codec.decode(self.body) if self.body else None
+        body = self.encoded()
+        return codec.decode(body) if body else None
 
 
 Handler = Callable[[Request], Awaitable[Response]]

@@ -192,15 +192,17 @@ class LocalResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
     @property
-    def body(self) -> bytes | None: ...
-    @property
     def object(self) -> Any: ...
+    @property
+    def decode(self) -> Callable[[], Any] | None: ...
     @property
     def frames(self) -> AsyncIterator[Sequence[LocalFrame]] | None: ...
     @property
     def chunks(self) -> AsyncIterator[bytes] | None: ...
     @property
     def warnings(self) -> Sequence[str]: ...
+
+    def encoded(self) -> bytes: ...
 
 
 class InProcessTransport:
@@ -224,7 +226,7 @@ class InProcessTransport:
         if response.chunks is not None:
             body = b"".join([chunk async for chunk in response.chunks])
             return Answer(response.status, Payload(body), lower(response.headers))
-        payload = Payload(response.body or b"", shared=response.object)
+        payload = _payload(response)
         return Answer(response.status, payload, lower(response.headers), response.warnings)
 
     async def stream(self, call: Call) -> Stream:
@@ -238,7 +240,7 @@ class InProcessTransport:
         if response.chunks is not None:
             chunks = response.chunks
             return Stream(response.status, headers, chunks=chunks, close=_closer(chunks))
-        body = Payload(response.body or b"", shared=response.object).data
+        body = _payload(response).data
         return Stream(response.status, headers, chunks=_once(body), body=body)
 
     async def close(self) -> None:
@@ -258,6 +260,13 @@ class InProcessTransport:
             object=call.object,
             user=self._user,
         )
+
+
+def _payload(response: LocalResponse) -> Payload:
+    """Without decoding what the server holds decoded already."""
+    if response.object is not None or response.decode is not None:
+        return Payload(shared=response.object, decode=response.decode)
+    return Payload(response.encoded())
 
 
 def lower(headers: Mapping[str, str]) -> dict[str, str]:

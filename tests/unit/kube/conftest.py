@@ -34,6 +34,10 @@ class Response:
     chunks: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    decode: Callable[[], Any] | None = None
+
+    def encoded(self) -> bytes:
+        return self.body or b""
 
 
 @dataclass
