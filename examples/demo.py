@@ -1,6 +1,4 @@
-"""What works today, in half a minute: an API server, a CRD, objects, a watch, a kill, and nothing
-lost.
-"""
+"""What works today, in half a minute: a cluster, a watch, jobs that run, a kill, nothing lost."""
 
 import asyncio
 import contextlib
@@ -12,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from examples import jobs
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.connect import connect
@@ -180,8 +179,10 @@ async def demo(data: Path) -> None:
             RUNS, "alpha", {"status": {"phase": "Done"}}, namespace="default", subresource="status"
         )
         await seen.get()
+    say("4. jobs of several processes")
+    await jobs.run(client, say)
     before = await state(client)
-    say("4. kill -9, and a new server on the same data")
+    say("5. kill -9, and a new server on the same data")
     server.kill()
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)

@@ -11,8 +11,9 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fleetqueue.apiserver.access import static_tokens
 from fleetqueue.apiserver.access.certificates import Authority
@@ -25,6 +26,9 @@ from fleetqueue.apiserver.instance import Instance, Settings
 from fleetqueue.apiserver.log import Log, MemoryLog, SqliteLog
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.errors import UserError
+
+if TYPE_CHECKING:
+    from fleetqueue.embedded.live import LiveOptions
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +46,8 @@ class ServeOptions:
     durability: str = "full"
     token_file: Path | None = None
     extra_names: tuple[str, ...] = ()
+    live: "LiveOptions | None" = None
+    """What kind of cluster runs behind the server; None: a bare server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,30 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def serving(options: ServeOptions) -> AsyncIterator[Running]:
-    """An API server with its door open, until the block ends."""
+    """An API server with its door open, and its cluster, until the block ends."""
+    with _numbered(options) as numbered:
+        async with _serving(numbered) as running:
+            yield running
+
+
+@contextlib.contextmanager
+def _numbered(options: ServeOptions) -> Iterator[ServeOptions]:
+    """A cluster that runs pods has addresses of its own on this machine."""
+    if options.live is None:
+        yield options
+        return
+    from fleetqueue.embedded import numbers
+
+    with _data_errors(options.data):
+        number = numbers.take(options.data / "runtime")
+    try:
+        yield replace(options, live=replace(options.live, number=number.value))
+    finally:
+        number.release()
+
+
+@contextlib.asynccontextmanager
+async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
     with contextlib.ExitStack() as undo:
         options, listener = _settle_port(options, undo)
         log = _open_log(options)
@@ -75,12 +104,30 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
         kubeconfig = options.data / "kubeconfig"
         with _data_errors(options.data):
             _write_kubeconfig(kubeconfig, url, authority, _admin_pair(authority))
-        yield Running(instance, url, kubeconfig, door)
+        async with _live(options, instance):
+            yield Running(instance, url, kubeconfig, door)
     finally:
         # Watches end first, so that the door has nobody left to wait for.
         instance.core.feed.close_all()
         await door.close()
         await instance.stop()
+
+
+@contextlib.asynccontextmanager
+async def _live(options: ServeOptions, instance: Instance) -> AsyncIterator[None]:
+    """Nodes, pods and controllers beside the server, where they are asked for."""
+    if options.live is None:
+        yield
+        return
+    from fleetqueue.embedded.live import Live
+
+    settings = replace(options.live, api_host=options.host, api_port=options.port)
+    live = Live(instance, SystemClock(), random.SystemRandom(), settings)
+    try:
+        await live.start()
+        yield
+    finally:
+        await live.stop()
 
 
 async def until_stopped() -> None:
@@ -103,6 +150,8 @@ def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:
         authority=authority.certificate,
         url=f"https://{_address(options.host)}:{options.port}",
     )
+    if options.live is not None:
+        settings.service_network = options.live.service_network
     return Instance(log, clock, source, settings), authority
 
 
@@ -115,6 +164,8 @@ def _settle_port(
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     with _listen_errors(options):
         listener = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        # So that a server which is started again right after its death gets the port again.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((options.host, 0))
     return dataclasses.replace(options, port=listener.getsockname()[1]), listener
 
@@ -168,7 +219,10 @@ def _tokens(options: ServeOptions, admin: str) -> StaticTokens:
 
 
 def _tls(authority: Authority, options: ServeOptions) -> ssl.SSLContext:
-    pair = authority.serving((options.host, *options.extra_names))
+    names = [options.host, *options.extra_names]
+    if options.live is not None:
+        names.append(options.live.api_service_address)
+    pair = authority.serving(names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(*_files(options.data / "pki", "serving", pair))

@@ -22,6 +22,7 @@ GIVEN_BY_KUBE_APISERVER = (
     r"expected a .*, but received a ",
     r"unable to find api field in struct .* for the json field ",
     r"The order in patch list:\n",
+    r"merging an object in json but data type is not struct, instead is: ",
     # Webhooks that fail, and scales of what has none.
     r"conversion webhook for ",
     r"Internal error occurred: failed calling webhook ",

@@ -2,10 +2,14 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from support.ports import free_port
 from support.server import Server, wait_until
+
+BARE = ("--no-runtime",)
+"""A server alone: nobody else writes into it."""
 
 
 def start_ours(
@@ -15,10 +19,11 @@ def start_ours(
     tokens: str = "",
     port: int = 0,
     verbose: bool = False,
+    flags: Sequence[str] = BARE,
 ) -> Server:
     directory.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
-    arguments = command(directory, port, durability) + ["--verbose"] * verbose
+    arguments = command(directory, port, durability, flags) + ["--verbose"] * verbose
     if tokens:
         (directory / "tokens.csv").write_text(tokens)
         arguments += ["--token-auth-file", str(directory / "tokens.csv")]
@@ -35,11 +40,11 @@ def start_ours(
     return server
 
 
-def command(directory: Path, port: int, durability: str) -> list[str]:
+def command(directory: Path, port: int, durability: str, flags: Sequence[str] = BARE) -> list[str]:
     """What a user types to start a server."""
     return [
         sys.executable, "-m", "fleetqueue", "serve",
-        "--data", str(directory), "--port", str(port), "--durability", durability,
+        "--data", str(directory), "--port", str(port), "--durability", durability, *flags,
     ]  # fmt: skip
 
 

@@ -27,7 +27,6 @@ PRIORITY_CLASSES = {
     ),
 }
 RULE_FIELDS = ("rules", "aggregationRule", "subjects", "roleRef")
-SERVICE_ADDRESS = "10.0.0.1"
 
 
 async def ensure(core: Core, internal: Internal, port: int = 6443) -> None:
@@ -122,7 +121,7 @@ def _priority_class(name: str, value: int, description: str) -> Object:
 
 async def _ensure_service(core: Core, internal: Internal, port: int) -> Object | None:
     """The Service that pods find this server by; a server that moved says so."""
-    wanted = _service(port)
+    wanted = _service(core, port)
     live = core.get("services", "default/kubernetes")
     if live is None:
         return await internal.create(wanted, MANAGER)
@@ -137,7 +136,8 @@ async def _ensure_service(core: Core, internal: Internal, port: int) -> Object |
     return await internal.edit(resource, "default", "kubernetes", move, manager=MANAGER)
 
 
-def _service(port: int) -> Object:
+def _service(core: Core, port: int) -> Object:
+    address = str(core.service_network[1])
     return {
         "kind": "Service",
         "apiVersion": "v1",
@@ -148,8 +148,8 @@ def _service(port: int) -> Object:
         },
         "spec": {
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}],
-            "clusterIP": SERVICE_ADDRESS,
-            "clusterIPs": [SERVICE_ADDRESS],
+            "clusterIP": address,
+            "clusterIPs": [address],
             "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",
             "type": "ClusterIP",

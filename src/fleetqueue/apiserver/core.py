@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from ipaddress import IPv4Network
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ Object = dict[str, Any]
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 GENERATED_LENGTH_MAX = 63
+SERVICE_NETWORK = IPv4Network("10.0.0.0/24")
 SUFFIX_LENGTH = 5
 _CUSTOM_ORDER = ("apiVersion", "kind", "metadata")
 _BUILTIN_ORDER = ("kind", "apiVersion", "metadata")
@@ -40,6 +42,8 @@ class Core:
     runtime: "PodRuntime | None" = None
     tokens: "TokenIssuer | None" = None
     conversion_remote: "Remote | None" = None
+    service_network: IPv4Network = SERVICE_NETWORK
+    """Where the addresses of Services come from."""
     _second: tuple[datetime, str] = (datetime.min.replace(tzinfo=UTC), "")
 
     def now(self) -> str:

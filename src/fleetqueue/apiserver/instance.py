@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,6 +53,8 @@ class Settings:
     authority: bytes = b""
     """The certificate, in PEM, that clients in pods verify this server by."""
     url: str = "https://127.0.0.1:6443"
+    service_network: str = "10.0.0.0/24"
+    """Where the addresses of Services come from."""
 
 
 class Instance:
@@ -63,6 +66,7 @@ class Instance:
         settings = settings or Settings()
         store = Store(log)
         self.core = Core(store, Feed(store, clock), Registry(), clock, random)
+        self.core.service_network = IPv4Network(settings.service_network)
         builtins.register(self.core.registry)
         self._custom = CustomKinds(self.core, conversion.converters(self.core))
         self.rbac = Rbac()

@@ -17,7 +17,9 @@ from fleetqueue.apiserver.core import Core, ordered, private
 from fleetqueue.apiserver.deletes import Deleter, Options, options_from
 from fleetqueue.apiserver.hooks import Operation
 from fleetqueue.apiserver.internal import Internal
+from fleetqueue.apiserver.log_options import check_log_options
 from fleetqueue.apiserver.merge import managed
+from fleetqueue.apiserver.proxy_names import split_target
 from fleetqueue.apiserver.request import Response
 from fleetqueue.apiserver.shapes import BuiltinShape
 from fleetqueue.apiserver.strategy import STATUS
@@ -27,6 +29,12 @@ Object = dict[str, Any]
 Action = Callable[[Call], Awaitable[Response]]
 
 TOKEN_REQUEST = "io.k8s.api.authentication.v1.TokenRequest"
+EVICTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 OVER_BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 BUDGETS = "poddisruptionbudgets.policy"
 CONNECTIONS = ("log", "exec", "attach", "portforward", "proxy")
@@ -83,6 +91,8 @@ class PodActions:
         if call.resource.plural == "pods" and not (obj.get("spec") or {}).get("nodeName"):
             if call.route.subresource == "log":
                 return Response(204, body=b"", content_type="")
+            if call.route.subresource == "proxy":
+                raise problems.bad_request("address not allowed")
             raise problems.bad_request(f"pod {call.route.name} does not have a host assigned")
         if self._core.runtime is None:
             raise problems.service_unavailable(
@@ -92,9 +102,14 @@ class PodActions:
         return await self._core.runtime.connect(call, obj, call.user)
 
     def _existing(self, call: Call) -> Object:
-        stored = self._core.store.get(call.resource.table, call.key)
+        """The object that is meant; a proxy's name may say more than that."""
+        name = call.route.name
+        if call.route.subresource == "proxy":
+            name = split_target(call).name
+        key = call.resource.key(call.route.namespace, name)
+        stored = self._core.store.get(call.resource.table, key)
         if stored is None:
-            raise call.not_found()
+            raise problems.not_found(call.resource.group, call.resource.plural, name)
         return self._core.store.decoded(stored)
 
     # Tokens
@@ -187,11 +202,30 @@ class PodActions:
         return await self._delete_evicted(call, options)
 
     async def _delete_evicted(self, call: Call, options: Options) -> Response:
+        asked = options.raw.get("preconditions") or {}
+        if not options.raw.get("dryRun") and not asked.get("resourceVersion"):
+            await self._mark_evicted(call, asked.get("uid"))
         plain = call.route._replace(subresource="", verb="delete")
         await self._deleter.delete(
             Call(call.request, plain, call.user, call.resource, call.version), options
         )
         return Response(201, object=_success())
+
+    async def _mark_evicted(self, call: Call, uid: str | None) -> None:
+        """Whoever made the pod can tell from this that it did not fail by itself."""
+
+        def mark(pod: Object) -> None:
+            if uid in (None, "", pod["metadata"]["uid"]):
+                _set_condition(pod, EVICTED, self._core.now())
+
+        await self._internal.edit(
+            call.resource,
+            call.route.namespace,
+            call.route.name,
+            mark,
+            aspect=STATUS,
+            manager="kube-apiserver",
+        )
 
     async def _spend_budget(self, call: Call, pod: Object, *, is_dry_run: bool) -> None:
         budgets = self._budgets(call.route.namespace, pod)
@@ -323,28 +357,6 @@ def _disrupted(old: Object, pod: str, now: str) -> Object:
     return budget
 
 
-LOG_LIMITS = (
-    ("tailLines", 0, "must be greater than or equal to 0"),
-    ("limitBytes", 1, "must be greater than 0"),
-    ("sinceSeconds", 1, "must be greater than 0"),
-)
-
-
-def check_log_options(call: Call) -> None:
-    errors = []
-    for name, lowest, why in LOG_LIMITS:
-        text = call.request.first(name)
-        if not text:
-            continue
-        if not text.lstrip("-").isdecimal():
-            shown = fields.show(text)
-            raise problems.bad_request(f"strconv.ParseInt: parsing {shown}: invalid syntax")
-        if int(text) < lowest:
-            errors.append(fields.wrong(name, int(text), why))
-    if errors:
-        raise problems.invalid("", "PodLogOptions", call.route.name, errors)
-
-
 def _over_budget(budget: Object) -> problems.ApiError:
     status, name = budget["status"], budget["metadata"]["name"]
     message = (
@@ -357,12 +369,7 @@ def _over_budget(budget: Object) -> problems.ApiError:
 def _set_condition(pod: Object, condition: Object, now: str) -> None:
     conditions = pod.setdefault("status", {}).setdefault("conditions", [])
     kept = [c for c in conditions if c.get("type") != condition["type"]]
-    fresh = {
-        "type": condition["type"],
-        "status": condition["status"],
-        "lastProbeTime": None,
-        "lastTransitionTime": now,
-    }
+    fresh = {**condition, "lastProbeTime": None, "lastTransitionTime": now}
     pod["status"]["conditions"] = [*kept, fresh]
 
 

@@ -6,7 +6,7 @@ A server in the same process calls them straight; a foreign one asks for them th
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object, Resource
@@ -53,3 +53,5 @@ class Admission:
     """Whether changes are defaulted too, or creations only."""
     webhook: str = ""
     """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
+    refuses_as: Literal["Forbidden", "Invalid"] = "Forbidden"
+    """How upstream's webhook words it: its errors alone, or that the object "is invalid"."""

@@ -5,17 +5,18 @@ frame fetches, asks it, and writes.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import DeleteOptions
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch, owned
-from fleetqueue.kube.errors import Conflict, KubeError, NotFound
+from fleetqueue.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.runtime.plan import (
     Apply,
@@ -23,12 +24,15 @@ from fleetqueue.runtime.plan import (
     Delete,
     Look,
     Note,
+    Order,
     Patch,
     Plan,
+    Source,
     Status,
     Step,
     controller_uid,
     is_deleting,
+    title,
 )
 
 TOGETHER_MAX = 100
@@ -37,6 +41,26 @@ _CONTROLLER = "controller"
 _ORPHANS = "orphans of "
 
 Decide: TypeAlias = Callable[[Look], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """A kind that the decision reads; whom an object of it wakes depends on others."""
+
+    kind: Resource
+    parents: Callable[[Source, Object], Iterable[Key]]
+    when: Callable[[Object | None, Object | None], bool] | None = None
+    """Given what was and what is; False: this change wakes nobody."""
+
+
+class Outside(Protocol):
+    """A system beside the cluster that an operator asks before it decides, and gives orders to."""
+
+    async def observe(self, look: Look, /) -> Mapping[str, Any]:
+        """What the decision finds in `look.observed`; a failure is told there, not raised."""
+
+    async def carry_out(self, look: Look, what: Any, /) -> Plan:
+        """Does what an `Order` says, and tells what follows from that, such as events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,8 @@ class Operator:
     """Kinds whose objects wake the parent that controls them."""
     reads: tuple[Watch, ...] = ()
     """Other kinds that the decision looks at, and which parents each object wakes."""
+    follows: tuple[Follow, ...] = ()
+    """The same where that takes a look at the parents, as with selectors."""
     manager: str = ""
     """The field manager of its writes; its name where nothing is said."""
     managed_by: tuple[str, ...] = ()
@@ -59,8 +85,24 @@ class Operator:
     """What a parent of ours says there."""
     decides_deletion: bool = False
     """Whether a parent that is being deleted is still looked at."""
+    created: Callable[[Look, Object], Plan] | None = None
+    """What follows a creation, given the object as the server made it: an event with its name."""
     refused: Callable[[Look, Step, KubeError], Plan] | None = None
-    """What a refused creation means; the error is raised again after that plan is done."""
+    """What it means that a creation, deletion or apply is refused; the error is raised again after
+    that plan is done.
+    """
+    complete: Callable[[Object], Object] | None = None
+    """Adds to an object about to be created what no decision can know, such as fresh keys."""
+    outside: Outside | None = None
+    """What is asked before each decision, and carries out its `Order`s."""
+    fetches: Callable[[Object], Iterable[Object]] | None = None
+    """Objects of any kind that the decision needs, by kind and name; those that are there are in
+    `look.observed`, under their `title`.
+    """
+    rest: Callable[[Look], float] | None = None
+    """How many seconds a parent is left alone after a look, so that changes of many children are
+    taken in together.
+    """
     workers: int = 4
 
 
@@ -72,10 +114,15 @@ class Framed(Controller[Any]):
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._source = Caches(cluster)
+        self._rests_until: dict[Key, datetime] = {}
         self.workers = self.operator.workers
         self.watches = (
             *(owned(kind, self.operator.kind) for kind in self.operator.owns),
             *self.operator.reads,
+            *(
+                Watch(each.kind, wakes=partial(each.parents, self._source), when=each.when)
+                for each in self.operator.follows
+            ),
         )
         for kind in self.operator.owns:
             cluster.informer(kind, indexes={_CONTROLLER: _controllers})
@@ -90,9 +137,39 @@ class Framed(Controller[Any]):
         if is_deleting(parent) and not self.operator.decides_deletion:
             return DONE
         look = Look(parent, self._cluster.clock.now(), self._source)
+        until = self._rests_until.get(key_of(parent))
+        if until is not None and look.now < until:
+            return Result(until - look.now)
+        if self.operator.outside is not None:
+            look = replace(look, observed=await self.operator.outside.observe(look))
+        if self.operator.fetches is not None:
+            found = await self._fetch(look, self.operator.fetches(parent))
+            look = replace(look, observed={**look.observed, **found})
         plan = self.operator.decide(look)
         await self._do(look, plan)
+        self._rest(look)
         return DONE if plan.after is None else Result(timedelta(seconds=plan.after))
+
+    async def _fetch(self, look: Look, wanted: Iterable[Object]) -> dict[str, Object]:
+        found = {}
+        for stub in wanted:
+            try:
+                resource = await self._resource(stub)
+                namespace = look.namespace if resource.namespaced else ""
+                name = str(stub["metadata"]["name"])
+                found[title(stub)] = await self._cluster.client.get(resource, name, namespace)
+            except (NotFound, UnknownKind):
+                continue
+        return found
+
+    async def gone(self, key: Key, /) -> Result:
+        self._rests_until.pop(key, None)
+        return DONE
+
+    def _rest(self, look: Look) -> None:
+        seconds = self.operator.rest(look) if self.operator.rest is not None else 0.0
+        if seconds > 0:
+            self._rests_until[key_of(look.parent)] = look.now + timedelta(seconds=seconds)
 
     async def _do(self, look: Look, plan: Plan) -> None:
         for _, group in groupby(plan.steps, key=_batch):
@@ -101,7 +178,15 @@ class Framed(Controller[Any]):
                 await self._do_together(look, steps)
             else:
                 for step in steps:
-                    await self._do_one(look, step)
+                    await self._do_alone(look, step)
+
+    async def _do_alone(self, look: Look, step: Step) -> None:
+        try:
+            await self._do_one(look, step)
+        except KubeError as error:
+            if isinstance(step, Apply) and self.operator.refused is not None:
+                await self._do(look, self.operator.refused(look, step, error))
+            raise
 
     async def _do_together(self, look: Look, steps: Sequence[Step]) -> None:
         """In growing batches, so that a refusal that meets all is asked for once or twice."""
@@ -139,11 +224,18 @@ class Framed(Controller[Any]):
                 self._cluster.events.record(
                     about or look.parent, kind, reason, message, component=self.operator.name
                 )
+            case Order(what) if self.operator.outside is not None:
+                await self._do(look, await self.operator.outside.carry_out(look, what))
 
     async def _create(self, look: Look, obj: Object) -> None:
-        if look.namespace and not obj["metadata"].get("namespace"):
+        is_homeless = look.namespace and not obj["metadata"].get("namespace")
+        if is_homeless and (await self._resource(obj)).namespaced:
             obj = {**obj, "metadata": {**obj["metadata"], "namespace": look.namespace}}
-        await self._cluster.create(obj, field_manager=self._manager)
+        if self.operator.complete is not None:
+            obj = self.operator.complete(obj)
+        made = await self._cluster.create(obj, field_manager=self._manager)
+        if self.operator.created is not None:
+            await self._do(look, self.operator.created(look, made))
 
     async def _delete(self, step: Delete) -> None:
         key = key_of(step.obj)

@@ -1,6 +1,6 @@
 """What a decision sees and what it says: a look at the objects, and a plan of steps, both data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -61,7 +61,14 @@ class Note:
     about: Object | None = None
 
 
-Step = Create | Patch | Apply | Delete | Status | Note
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Something to be done outside of the cluster; the operator's `outside` knows how."""
+
+    what: Any
+
+
+Step = Create | Patch | Apply | Delete | Status | Note | Order
 
 
 @dataclass(slots=True)
@@ -101,6 +108,8 @@ class Look:
     parent: Object
     now: datetime
     source: Source
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    """What the operator's `outside` said, where it has one."""
 
     @property
     def name(self) -> str:
@@ -193,6 +202,11 @@ def child(kind: Resource, parent: Object, metadata: Object, **rest: Any) -> Obje
     if kind.namespaced and parent["metadata"].get("namespace"):
         whole["namespace"] = parent["metadata"]["namespace"]
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": whole, **rest}
+
+
+def title(obj: Object) -> str:
+    """Kind and name of an object: what is fetched for a decision is found under it."""
+    return f"{obj['apiVersion']} {obj['kind']} {obj['metadata']['name']}"
 
 
 def is_deleting(obj: Object) -> bool:

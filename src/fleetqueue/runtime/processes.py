@@ -101,6 +101,9 @@ class Process(Protocol):
     async def attach(self) -> Streams:
         """Output from now on, and input where the process has one."""
 
+    def close_input(self) -> None:
+        """Its standard input ends, once nobody attached holds it any more."""
+
     async def execute(self, command: Command) -> "tuple[Process, Streams]":
         """Another process with the same view of the machine (namespaces, mounts, limits)."""
 
@@ -119,6 +122,11 @@ class Processes(Protocol):
 
     async def find(self, id: str) -> Process | None:
         """A process that was started before and still runs."""
+
+    async def ended(self, id: str) -> Exit | None:
+        """How a process ended that was started before, also by an earlier runtime; None: it never
+        ran, still runs, or nobody saw its end.
+        """
 
     async def close(self) -> None:
         """Ends every process that still runs."""

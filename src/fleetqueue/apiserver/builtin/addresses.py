@@ -7,6 +7,8 @@ from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver.builtin.checks import Errors, wrongs
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
+HOST = ipaddress.ip_network("127.0.0.0/16")
+"""This machine's own; the rest of 127.0.0.0/8 belongs to pods that are processes of it."""
 
 
 def validate_address(address: str, path: str) -> Errors:
@@ -27,7 +29,7 @@ def validate_endpoint_address(address: str, path: str) -> Errors:
     found = []
     if parsed.is_unspecified:
         found.append(f"may not be unspecified ({address})")
-    if parsed.is_loopback:
+    if parsed.is_loopback and not _is_of_pod(parsed):
         found.append("may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if parsed.is_link_local:
         found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
@@ -45,6 +47,10 @@ def validate_port_or_name(port: int | str, path: str) -> Errors:
     if isinstance(port, int):
         return wrongs(path, port, names.port_number(port))
     return wrongs(path, port, names.port_name(port))
+
+
+def _is_of_pod(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return isinstance(address, ipaddress.IPv4Address) and address not in HOST
 
 
 def _is_link_local_multicast(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

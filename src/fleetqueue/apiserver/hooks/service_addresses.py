@@ -28,7 +28,6 @@ Object = dict[str, Any]
 Thing = str | int
 """An address or a port."""
 
-NETWORK = ipaddress.ip_network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 STATIC_ADDRESSES = 16
 """The first of the range are left to services that ask for a certain one."""
@@ -125,7 +124,8 @@ class ServiceAddresses(Hook):
             spec["healthCheckNodePort"] = port
 
     def _next_address(self) -> str:
-        hosts = [NETWORK[index] for index in range(1, NETWORK.num_addresses - 1)]
+        network = self._core.service_network
+        hosts = [network[index] for index in range(1, network.num_addresses - 1)]
         for some in (hosts[STATIC_ADDRESSES:], hosts[:STATIC_ADDRESSES]):
             free = [str(address) for address in some if not self._holder(str(address))]
             if free:
@@ -134,7 +134,7 @@ class ServiceAddresses(Hook):
 
     def _take_address(self, operation: Operation, key: str, address: str) -> None:
         why = ""
-        if ipaddress.ip_address(address) not in NETWORK:
+        if ipaddress.ip_address(address) not in self._core.service_network:
             why = "the provided network does not match the current range"
         elif self._holder(address) not in ("", key):
             why = "provided IP is already allocated"

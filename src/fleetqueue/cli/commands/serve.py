@@ -4,8 +4,12 @@ import asyncio
 import gc
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from fleetqueue.embedded.live import LiveOptions
 
 
 class LogLines(logging.Formatter):
@@ -23,7 +27,7 @@ class LogLines(logging.Formatter):
 
 
 @click.command(
-    help="Run a Kubernetes API server in this process.\n\n"
+    help="Run a Kubernetes cluster in this process: an API server, nodes, pods, controllers.\n\n"
     "Writes DATA/kubeconfig and prints where the server is. Its state is in DATA and survives "
     "whatever happens to the process."
 )
@@ -38,6 +42,13 @@ class LogLines(logging.Formatter):
               help="Bearer tokens as kube-apiserver reads them: "
               "token,user,uid,\"group1,group2\".")  # fmt: skip
 @click.option("--tls-san", multiple=True, help="Another name or address for the certificate.")
+@click.option("--runtime/--no-runtime", default=True, show_default=True,
+              help="Also run nodes, pods and controllers, or the API server alone.")  # fmt: skip
+@click.option("--simulate", is_flag=True, help="Pods are simulated: no process is started.")
+@click.option("--nodes", type=click.Path(path_type=Path, exists=True, dir_okay=False), default=None,
+              help="Nodes to have instead of this machine, as YAML.")  # fmt: skip
+@click.option("--gpus", type=click.IntRange(0, 1024), default=None,
+              help="Offer so many GPUs, whatever this machine has.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Log what the server does.")
 def serve(
     data: Path,
@@ -46,6 +57,10 @@ def serve(
     durability: str,
     token_auth_file: Path | None,
     tls_san: tuple[str, ...],
+    runtime: bool,
+    simulate: bool,
+    nodes: Path | None,
+    gpus: int | None,
     verbose: bool,
 ) -> None:
     # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
@@ -55,9 +70,18 @@ def serve(
     log = logging.StreamHandler()
     log.setFormatter(LogLines())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[log])
-    options = ServeOptions(data, port, host, durability, token_auth_file, tls_san)
+    live = _live(data, simulate, nodes, gpus) if runtime else None
+    options = ServeOptions(data, port, host, durability, token_auth_file, tls_san, live)
     with _runner() as runner:
         runner.run(_serve(options))
+
+
+def _live(data: Path, simulate: bool, nodes: Path | None, gpus: int | None) -> "LiveOptions":
+    from fleetqueue.embedded.live import LiveOptions
+    from fleetqueue.runtime.node_files import read_nodes
+
+    declared = read_nodes(nodes.read_text(), str(nodes)) if nodes is not None else []
+    return LiveOptions(data, declared, simulate, gpus)
 
 
 def _runner() -> asyncio.Runner:

@@ -1,0 +1,105 @@
+"""The admission that operators declare, asked by the API server of the same process.
+
+A refusal reads as if the operator's own webhook had sent it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fleetqueue.api.field_errors import FieldError, aggregate
+from fleetqueue.apiserver import problems
+from fleetqueue.apiserver.access.attributes import Attributes
+from fleetqueue.apiserver.access.gate import Gate
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.hooks import Hook, Operation
+from fleetqueue.kube.resources import Resource
+from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.runtime.plan import controller_uid
+
+Object = dict[str, Any]
+
+
+class AdmissionHook(Hook):
+    """Asks one kind's admission."""
+
+    def __init__(self, admission: Admission, core: Core, gate: Gate) -> None:
+        self._admission = admission
+        self._core = core
+        self._gate = gate
+        self._source = Stored(core)
+        self.resources = {(admission.kind.group, admission.kind.plural)}
+
+    def mutate(self, operation: Operation) -> None:
+        admission = self._admission
+        is_due = operation.verb == "CREATE" or admission.defaults_updates
+        if admission.default is not None and is_due and self._concerns(operation):
+            admission.default(self._asked(operation))
+
+    def validate(self, operation: Operation) -> None:
+        if self._admission.validate is None or not self._concerns(operation):
+            return
+        asked = self._asked(operation)
+        errors = self._admission.validate(asked)
+        for text in asked.warnings:
+            operation.call.warn(text)
+        if errors:
+            raise denial(self._admission, operation.name, errors)
+
+    def _concerns(self, operation: Operation) -> bool:
+        return operation.verb in ("CREATE", "UPDATE") and not operation.subresource
+
+    def _asked(self, operation: Operation) -> Asked:
+        assert operation.obj is not None
+        user = operation.call.user
+
+        def may(verb: str, kind: Resource, namespace: str) -> bool:
+            wanted = Attributes(user, verb, kind.group, kind.version, kind.plural, "", namespace)
+            return self._gate.allowed(wanted).allowed
+
+        return Asked(
+            obj=operation.obj,
+            old=operation.old,
+            now=self._core.clock.now(),
+            source=self._source,
+            user=user.name,
+            uid=user.uid,
+            may=may,
+        )
+
+
+def denial(admission: Admission, name: str, errors: Sequence[FieldError]) -> problems.ApiError:
+    head = f'admission webhook "{admission.webhook}" denied the request: '
+    if admission.refuses_as == "Forbidden":
+        return problems.ApiError(403, "Forbidden", head + aggregate(errors))
+    refusal = problems.invalid(admission.kind.group, admission.kind.kind, name, errors)
+    refusal.message = head + refusal.message
+    return refusal
+
+
+class Stored:
+    """What an admission may look at: the objects as they are stored."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def get(self, kind: Resource, namespace: str, name: str) -> Object | None:
+        resource = self._core.registry.find(kind.group, kind.version, kind.plural)
+        if resource is None:
+            return None
+        found = self._core.store.get(resource.table, resource.key(namespace, name))
+        return None if found is None else self._core.store.decoded(found)
+
+    def all(self, kind: Resource, namespace: str) -> list[Object]:
+        resource = self._core.registry.find(kind.group, kind.version, kind.plural)
+        if resource is None:
+            return []
+        prefix = f"{namespace}/" if namespace else ""
+        store = self._core.store
+        found = store.range_at(resource.table, prefix, store.revision)
+        return [store.decoded(stored) for stored in found]
+
+    def controlled(self, kind: Resource, uid: str) -> list[Object]:
+        return [obj for obj in self.all(kind, "") if controller_uid(obj) == uid]
+
+    def orphans(self, kind: Resource, namespace: str) -> list[Object]:
+        return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]

@@ -1,0 +1,40 @@
+"""What a cluster of ours has from its first start on: the CRDs of the job kinds, the training
+runtimes, a storage class.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fleetqueue.api import foreign
+from fleetqueue.api.foreign.definition import Version, crd
+from fleetqueue.apiserver import installing
+from fleetqueue.apiserver.instance import Instance
+from fleetqueue.runtime.controllers.claims import STANDARD
+from fleetqueue.runtime.operators import training_runtimes
+
+Object = dict[str, Any]
+
+LEFT_OUT = "multicluster.x-k8s.io"
+"""ClusterProfiles belong to a fleet, not to a cluster."""
+
+
+async def ensure(instance: Instance) -> None:
+    """Make what is missing; what a user changed stays as it is."""
+    known = instance.core.registry
+    missing = [
+        versions
+        for versions in foreign.KINDS
+        if versions[0].kind.group != LEFT_OUT and known.by_table(_table(versions[0])) is None
+    ]
+    await installing.install(instance.core, (crd(versions) for versions in missing))
+    for obj in _objects():
+        await instance.internal.create(obj)
+
+
+def _table(version: Version) -> str:
+    return f"{version.kind.plural}.{version.kind.group}"
+
+
+def _objects() -> Iterator[Object]:
+    yield STANDARD
+    yield from training_runtimes.preinstalled()

@@ -1,0 +1,60 @@
+"""Which cluster of this machine is which: each has a number, and the addresses 127.<number>.x.y."""
+
+import contextlib
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetqueue.errors import UserError
+
+NUMBERS = range(1, 255)
+
+
+@dataclass
+class Number:
+    """A number that nobody else has, as long as this is held."""
+
+    value: int
+    _claim: socket.socket | None = None
+
+    def release(self) -> None:
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
+
+
+def take(directory: Path) -> Number:
+    """The number that the cluster in this directory had before, or the lowest that is free."""
+    note = directory / "number"
+    if note.exists():
+        value = int(note.read_text())
+        claim = _claim(value)
+        if claim is None:
+            raise UserError(
+                f"another cluster of this machine uses the addresses 127.{value}.0.0/16 that "
+                f'"{directory}" was made with: stop it first'
+            )
+        return Number(value, claim)
+    for value in NUMBERS:
+        claim = _claim(value)
+        if claim is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+            note.write_text(str(value))
+            return Number(value, claim)
+    raise UserError("254 clusters run on this machine already: stop one of them first")
+
+
+def _claim(value: int) -> socket.socket | None:
+    """A name in the kernel that goes with the process; None where another process has it."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    if not sys.platform.startswith("linux"):
+        # Other systems know one loopback address only, so there is nothing to share out.
+        return claim
+    try:
+        claim.bind(f"\0fleetqueue-cluster-{value}")
+    except OSError:
+        with contextlib.suppress(OSError):
+            claim.close()
+        return None
+    return claim

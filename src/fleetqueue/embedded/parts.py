@@ -1,0 +1,63 @@
+"""The parts list of a live cluster: every controller and operator that it runs, every admission."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from fleetqueue.runtime.admission import Admission
+from fleetqueue.runtime.controllers import (
+    claims,
+    cron_job,
+    daemon_set,
+    deployment,
+    disruption_budget,
+    endpoint_slices,
+    endpoints,
+    job,
+    pod_gc,
+    replica_set,
+    stateful_set,
+    ttl_after_finished,
+)
+from fleetqueue.runtime.frame import Operator
+from fleetqueue.runtime.operators import (
+    app_wrapper,
+    jax_job,
+    job_set,
+    job_set_admission,
+    leader_worker_set,
+    mpi_job,
+    paddle_job,
+    pytorch_job,
+    tf_job,
+    train_job,
+    xgboost_job,
+)
+
+
+def operators(directory: Path) -> Iterator[Operator]:
+    """`directory` holds the volumes that claims are bound to."""
+    yield from job.OPERATORS
+    yield from endpoints.OPERATORS
+    yield from disruption_budget.OPERATORS
+    yield from claims.operators(str(directory), has_directories=True)
+    for controller in (
+        cron_job, ttl_after_finished, replica_set, deployment, stateful_set, endpoint_slices,
+    ):  # fmt: skip
+        yield controller.OPERATOR
+    # These remember things, so each cluster has its own.
+    yield daemon_set.operator()
+    yield pod_gc.operator()
+    for operator in (
+        job_set, pytorch_job, tf_job, xgboost_job, paddle_job, jax_job, mpi_job, train_job,
+        leader_worker_set, app_wrapper,
+    ):  # fmt: skip
+        yield operator.OPERATOR
+
+
+def admissions() -> Iterator[Admission]:
+    yield job_set_admission.ADMISSION
+    yield app_wrapper.ADMISSION
+    yield from train_job.ADMISSIONS
+    yield from leader_worker_set.ADMISSIONS
+    for operator in (pytorch_job, tf_job, xgboost_job, paddle_job, jax_job):
+        yield operator.ADMISSION

@@ -1,0 +1,265 @@
+"""What an AppWrapper does in each of its phases, and when it goes on to the next."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from fleetqueue.api.times import format_duration
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime import conditions
+from fleetqueue.runtime.operators.app_wrapper_components import Conflicting, make_component
+from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath
+from fleetqueue.runtime.operators.app_wrapper_settings import PREFIX
+from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
+from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, count
+from fleetqueue.runtime.plan import (
+    Create,
+    Note,
+    Patch,
+    Plan,
+    Status,
+    controller_uid,
+    is_deleting,
+)
+
+FINALIZER = "workload.codeflare.dev/finalizer"
+_MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob")
+"""Components whose condition Failed says that nothing will get better by itself."""
+
+
+def _begin(sight: Sight) -> None:
+    sight.draft.know_components()
+    sight.draft.move("Suspended")
+
+
+def _wait(sight: Sight) -> None:
+    if sight.is_suspended:
+        return
+    finalizers = sight.wrapper["metadata"].get("finalizers") or []
+    if FINALIZER not in finalizers:
+        patch = {"metadata": {"finalizers": [*finalizers, FINALIZER]}}
+        sight.plan.add(Patch(sight.wrapper, patch))
+    sight.draft.know_components()
+    for type in ("QuotaReserved", DEPLOYED, "PodsReady", "Unhealthy"):
+        is_true = type in ("QuotaReserved", DEPLOYED)
+        sight.draft.set(type, is_true, "Resuming", "Suspend is false")
+    sight.draft.move("Resuming")
+
+
+def _resume(sight: Sight) -> None:
+    """One component after the other; the wrapper is looked at again after each."""
+    if _is_called_off(sight, "Resuming"):
+        return
+    index = next_component(sight.draft)
+    if index is None:
+        sight.draft.move("Running")
+        return
+    there = sight.component(index)
+    if there is not None and controller_uid(there) != sight.look.uid:
+        name = there["metadata"]["name"]
+        why = f"resource {name} exists, but is not controlled by appwrapper"
+        give_up_creation(sight, why, is_fatal=True)
+    elif there is not None:
+        sight.draft.mark(index, there, "True", "ComponentCreatedSuccessfully")
+    else:
+        _create(sight, index)
+
+
+def _create(sight: Sight, index: int) -> None:
+    pod_sets = sight.draft.components[index].get("podSets") or []
+    try:
+        made = make_component(sight.wrapper, index, pod_sets)
+    except (Conflicting, BadPath) as error:
+        give_up_creation(sight, str(error), is_fatal=True)
+        return
+    if not sight.draft.component_is(index):
+        sight.draft.mark(index, made, "Unknown", "ComponentCreationInitiated")
+    sight.plan.add(Create(made))
+
+
+def _run(sight: Sight) -> None:
+    if _is_called_off(sight, "Running"):
+        return
+    if _lost_component(sight) or _failed_component(sight):
+        return
+    draft, patience = sight.draft, sight.patience
+    pods = count(sight.pods(), patience)
+    active = pods.pending + pods.running + pods.failed
+    if pods.succeeded >= draft.expected and not active:
+        text = f"{pods.succeeded} pods succeeded and no running, pending, or failed pods"
+        draft.set("QuotaReserved", False, "Succeeded", text)
+        draft.set(DEPLOYED, True, "Succeeded", text)
+        draft.move("Succeeded")
+    elif pods.failed:
+        # No count in the message: it may change while the grace period runs.
+        draft.set("Unhealthy", True, "FoundFailedPods")
+        if not sight.wait_until(draft.since("Unhealthy") + patience.failure):
+            draft.notes.append(Note("Unhealthy", f"FoundFailedPods: {pods.failed} failed pods"))
+            draft.reset_or_fail(patience, is_terminal=pods.is_terminal)
+    else:
+        draft.clear("Unhealthy", "FoundNoFailedPods")
+        _judge_readiness(sight)
+
+
+def _judge_readiness(sight: Sight) -> None:
+    draft, patience = sight.draft, sight.patience
+    pods = count(sight.pods(), patience)
+    if pods.running + pods.succeeded >= draft.expected:
+        text = f"{pods.running} pods running; {pods.succeeded} pods succeeded"
+        draft.set("PodsReady", True, "SufficientPodsReady", text)
+        sight.plan.look_again(patience.ready_poll_seconds)
+        return
+    draft.set("PodsReady", False, "InsufficientPodsReady", str(pods))
+    all_made = pods.pending + pods.running + pods.succeeded >= draft.expected
+    grace = patience.warm_up if all_made else patience.admission
+    if sight.wait_until(draft.since(DEPLOYED) + grace):
+        sight.plan.look_again(patience.poll_seconds)
+        return
+    text = str(pods)
+    draft.blame("InsufficientPodsReady", text, f"InsufficientPodsReady: {text}")
+    draft.reset_or_fail(patience, is_terminal=pods.is_terminal)
+
+
+def _lost_component(sight: Sight) -> bool:
+    """Somebody else has taken a component away; no retry brings it back."""
+    draft, expected = sight.draft, len(sight.draft.components)
+    found = [sight.component(index) for index in range(expected)]
+    deployed = sum(each is not None and not is_deleting(each) for each in found)
+    if deployed == expected:
+        return False
+    text = f"Only found {deployed} deployed components, but was expecting {expected}"
+    draft.blame("MissingComponent", text, f"MissingComponent: {text}")
+    draft.move("Failed")
+    return True
+
+
+def _failed_component(sight: Sight) -> bool:
+    found = (sight.component(index) for index in range(len(sight.draft.components)))
+    failed = sum(each is not None and _has_failed(each) for each in found)
+    if not failed:
+        return False
+    text = f"Found {failed} failed components"
+    sight.draft.blame("FailedComponent", text, f"FailedComponent: {text}")
+    pods = count(sight.pods(), sight.patience)
+    sight.draft.reset_or_fail(sight.patience, is_terminal=pods.is_terminal)
+    return True
+
+
+def _suspend(sight: Sight) -> None:
+    """Taken down whether it is to run again by now or not."""
+    draft = sight.draft
+    if draft.is_true(DEPLOYED):
+        if not take_down(sight):
+            return
+        draft.set(DEPLOYED, False, "Suspended", "Suspend is true")
+    draft.set("QuotaReserved", False, "Suspended", "Suspend is true")
+    draft.clear("PodsReady", "Suspended")
+    draft.clear("Unhealthy", "Suspended")
+    draft.move("Suspended")
+
+
+def _reset(sight: Sight) -> None:
+    draft = sight.draft
+    if _is_called_off(sight, "Resetting"):
+        return
+    draft.clear("PodsReady", "Resetting")
+    if draft.is_true(DEPLOYED):
+        if not take_down(sight):
+            return
+        draft.set(DEPLOYED, False, "Resetting", "Resources deleted for resetting AppWrapper")
+    # A while for what went wrong to pass.
+    if sight.wait_until(draft.since("Unhealthy") + sight.patience.retry_pause):
+        return
+    draft.set(DEPLOYED, True, "Resuming", "Reset complete; resuming")
+    draft.move("Resuming")
+
+
+def _fail(sight: Sight) -> None:
+    """The components stay for a while if the user wants to look at them."""
+    draft, delay = sight.draft, sight.patience.deletion_on_failure
+    if delay > timedelta(0) and not sight.is_suspended and draft.is_true(DEPLOYED):
+        note = f"{PREFIX}deletionOnFailureGracePeriodDuration"
+        text = f"{note} has value {format_duration(delay)}"
+        if not draft.is_true("DeletingResources"):
+            draft.set("DeletingResources", False, "DeletionPaused", text)
+            if sight.wait_until(draft.since("DeletingResources") + delay):
+                return
+    if draft.is_true(DEPLOYED):
+        if not take_down(sight):
+            return
+        text = "Resources deleted for failed AppWrapper"
+        if delay > timedelta(0) and sight.is_suspended:
+            text = "Kueue forced resource deletion by suspending AppWrapper"
+        draft.set(DEPLOYED, False, "Failed", text)
+    draft.set("QuotaReserved", False, "Failed", "No resources deployed")
+
+
+def _rest(sight: Sight) -> None:
+    """Succeeded: the components are kept for some days."""
+    draft, lifetime = sight.draft, sight.patience.success_lifetime
+    if not draft.is_true(DEPLOYED) or sight.wait_until(draft.since(DEPLOYED) + lifetime):
+        return
+    if take_down(sight):
+        text = f"Time to live after success of {format_duration(lifetime)} expired"
+        draft.set(DEPLOYED, False, "Succeeded", text)
+
+
+PHASES: dict[str, Callable[[Sight], None]] = {
+    "": _begin,
+    "Suspended": _wait,
+    "Resuming": _resume,
+    "Running": _run,
+    "Suspending": _suspend,
+    "Resetting": _reset,
+    "Failed": _fail,
+    "Succeeded": _rest,
+}
+
+
+def terminate(sight: Sight) -> Plan:
+    finalizers = sight.wrapper["metadata"].get("finalizers") or []
+    if FINALIZER not in finalizers:
+        return sight.plan
+    draft = sight.draft
+    if draft.is_true(DEPLOYED):
+        if not take_down(sight):
+            draft.move("Terminating")
+            sight.plan.add(Status(draft.status))
+            return sight.plan
+        draft.set(DEPLOYED, False, "Terminating", "Resources successfully deleted")
+    if draft.is_true("QuotaReserved"):
+        draft.set("QuotaReserved", False, "Terminating", "No resources deployed")
+    left = [each for each in finalizers if each != FINALIZER]
+    patch = {"metadata": {"finalizers": left or None}}
+    sight.plan.add(Status(draft.status), Patch(sight.wrapper, patch))
+    return sight.plan
+
+
+def _is_called_off(sight: Sight, phase: str) -> bool:
+    if not sight.is_suspended:
+        return False
+    text = f"Externally suspended while in the {phase} phase"
+    sight.draft.notes.append(Note("Suspending", text))
+    sight.draft.move("Suspending")
+    return True
+
+
+def give_up_creation(sight: Sight, error: str, *, is_fatal: bool) -> None:
+    text = f"error creating components: {error}"
+    sight.draft.blame("CreateFailed", text, f"CreateFailed: {text}")
+    if is_fatal:
+        sight.draft.move("Failed")
+    else:
+        sight.draft.reset_or_fail(sight.patience)
+
+
+def next_component(draft: Draft) -> int | None:
+    """The first that is not deployed."""
+    places = range(len(draft.components))
+    return next((index for index in places if draft.component_is(index) != "True"), None)
+
+
+def _has_failed(component: Object) -> bool:
+    if f"{component['apiVersion']} {component['kind']}" not in _MAY_FAIL:
+        return False
+    found = conditions.find((component.get("status") or {}).get("conditions"), "Failed")
+    return found is not None and found.get("status") == "True"

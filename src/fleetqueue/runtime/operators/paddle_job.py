@@ -1,0 +1,43 @@
+"""PaddleJob: parameter servers where it has a master, collective training where it has none."""
+
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.kinds import PADDLE_JOB
+from fleetqueue.runtime.operators.training_admission import admission_of
+from fleetqueue.runtime.operators.training_jobs import operator_of
+from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
+from fleetqueue.runtime.operators.training_verdicts import judge
+
+
+def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
+    variables: list[Object] = [
+        {"name": "PYTHONUNBUFFERED", "value": "1"},
+        {"name": "PADDLE_JOB_ID", "value": job.name},
+        {"name": "PADDLE_NNODES", "value": str(job.total)},
+    ]
+    first = "Master" if job.replica("Master") else "Worker"
+    port = job.port(first)
+    if (role, index) == (first, 0):
+        address = {"fieldRef": {"fieldPath": "status.podIP"}}
+        variables.append({"name": "POD_IP_DUMMY", "valueFrom": address})
+        variables.append({"name": "PADDLE_MASTER", "value": f"$(POD_IP_DUMMY):{port}"})
+    else:
+        variables.append({"name": "PADDLE_MASTER", "value": f"{job.pod_name(first, 0)}:{port}"})
+    if first == "Master":
+        counter = "PADDLE_SERVER_NUM" if role == "Master" else "PADDLE_TRAINER_NUM"
+        variables.append({"name": counter, "value": "1"})
+    return variables
+
+
+FAMILY = Family(
+    PADDLE_JOB,
+    specs="paddleReplicaSpecs",
+    container="paddle",
+    port_name="master",
+    port=36543,
+    restart_policy="OnFailure",
+    roles=("Master", "Worker"),
+    environment=environment,
+    judge=judge(),
+)
+OPERATOR = operator_of(FAMILY)
+ADMISSION = admission_of(FAMILY)

@@ -1,0 +1,86 @@
+"""What is refused when a training job of kubeflow.org/v1 is written."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from fleetqueue.api import field_errors as fields
+from fleetqueue.api import names
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.runtime.operators.training_kinds import Family
+
+MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
+_MANAGED_BY = "spec.runPolicy.managedBy"
+
+
+def admission_of(family: Family) -> Admission:
+    """Defaults are not stored: the operator fills them in whenever it looks at a job."""
+    return Admission(
+        family.kind,
+        validate=partial(validate, family),
+        webhook=f"validator.{family.name.lower()}.training-operator.kubeflow.org",
+    )
+
+
+def validate(family: Family, asked: Asked) -> list[FieldError]:
+    errors = list(_check_name(str(asked.obj["metadata"].get("name") or "")))
+    errors += _check_manager(asked)
+    errors += family.further_rules(asked, family)
+    path = f"spec.{family.specs}"
+    given = asked.spec.get(family.specs)
+    if given is None:
+        return [*errors, fields.required(path, "must be specified")]
+    for role, spec in given.items():
+        if family.canonical(role) not in family.roles:
+            errors.append(fields.unsupported(f"{path}[{role}]", role, family.roles))
+        where = f"{path}[{role}].template.spec.containers"
+        errors += _check_containers(family, where, spec or {})
+    return errors
+
+
+def check_replicas(
+    asked: Asked, family: Family, *, role: str, exactly_one: bool
+) -> list[FieldError]:
+    """Of a role: one and no other number, nor none at all; or at least one where it is said."""
+    for name, spec in (asked.spec.get(family.specs) or {}).items():
+        if family.canonical(name) != role:
+            continue
+        count, path = (spec or {}).get("replicas"), f"spec.{family.specs}[{name}].replicas"
+        if exactly_one and count != 1:
+            return [fields.forbidden(path, "must be 1")]
+        if not exactly_one and count is not None and count < 1:
+            return [fields.forbidden(path, "must be at least 1")]
+    return []
+
+
+def _check_name(name: str) -> Iterator[FieldError]:
+    wrong = names.dns1035_label(name)
+    if wrong:
+        yield fields.wrong("metadata.name", name, f"should match: {','.join(wrong)}")
+
+
+def _check_manager(asked: Asked) -> Iterator[FieldError]:
+    manager = _manager(asked.obj)
+    if asked.old is not None and _manager(asked.old) != manager:
+        yield fields.wrong(_MANAGED_BY, manager, "field is immutable")
+    if manager is not None and manager not in MANAGERS:
+        yield fields.unsupported(_MANAGED_BY, manager, MANAGERS)
+
+
+def _manager(obj: Object) -> str | None:
+    manager: str | None = (obj["spec"].get("runPolicy") or {}).get("managedBy")
+    return manager
+
+
+def _check_containers(family: Family, path: str, spec: Object) -> Iterator[FieldError]:
+    template = spec.get("template") or {}
+    containers = (template.get("spec") or {}).get("containers") or []
+    if not containers:
+        yield fields.required(path, "must be specified")
+    for index, container in enumerate(containers):
+        if not container.get("image"):
+            yield fields.required(f"{path}[{index}].image", "must be required")
+    if not any(container.get("name") == family.container for container in containers):
+        why = f"must have at least one container with name {family.container}"
+        yield fields.required(path, why)

@@ -1,0 +1,134 @@
+"""What a machine without namespaces does instead: paths and names are replaced where they are told.
+
+Mount paths become the directories behind them, names of peers become their addresses, in commands,
+arguments and variables; Python programs are helped to find the rest themselves.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime import preload
+from fleetqueue.runtime.agnhost import POD_ADDRESS
+from fleetqueue.runtime.processes import Mount
+
+NAMES_FILE = "FLEETQUEUE_NAMES"
+REWRITES = "fleetqueue.io/rewrite-paths"
+_ADDRESS_VARIABLE = re.compile(r"ADDR|HOST|ENDPOINT|MASTER|COORDINATOR|SERVER|LEADER|URI|URL|PEER")
+_LOOPBACK_INTERFACE = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+_SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/root", "/run",
+           "/sbin", "/sys", "/usr", "/var")  # fmt: skip
+
+
+def rewrites_paths(pod: Object) -> bool:
+    return (pod["metadata"].get("annotations") or {}).get(REWRITES) != "false"
+
+
+def rewrite_path(text: str, places: Mapping[str, str]) -> str:
+    """Replaces mount paths where they stand as whole prefixes of paths."""
+    if not places:
+        return text
+    ordered = sorted(places, key=len, reverse=True)
+    choice = "|".join(re.escape(each) for each in ordered)
+    pattern = re.compile(rf"""(^|[=:, "'])({choice})(?=$|[/:, "'])""")
+    return pattern.sub(lambda found: found.group(1) + places[found.group(2)], text)
+
+
+def mount_places(mounts: Iterable[Mount]) -> dict[str, str]:
+    """By mount path, the directory of the machine behind it."""
+    return {os.path.normpath(each.target): str(each.source) for each in mounts}
+
+
+def mount_variables(container: Object, mounts: Sequence[Mount]) -> dict[str, str]:
+    """`FLEETQUEUE_MOUNT_<VOLUME>`: where a program finds a volume whatever its mount path."""
+    listed = container.get("volumeMounts") or ()
+    return {
+        f"FLEETQUEUE_MOUNT_{re.sub(r'[^A-Z0-9]', '_', each['name'].upper())}": str(mount.source)
+        for each, mount in zip(listed, mounts, strict=False)
+    }
+
+
+def link_mount(mount: Mount) -> bool:
+    """Puts a link where a volume is expected, if nothing is there; whether it did."""
+    target = Path(os.path.normpath(mount.target))
+    top = "/" + target.parts[1] if len(target.parts) > 1 else "/"
+    if target == Path("/") or top in _SYSTEM:
+        return False
+    try:
+        if target.is_symlink() and os.readlink(target) == str(mount.source):
+            return True
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(mount.source)
+    except OSError:
+        return False
+    return True
+
+
+def unlink_mount(mount: Mount) -> None:
+    """Takes away a link that `link_mount` made, and nothing else."""
+    target = Path(os.path.normpath(mount.target))
+    if target.is_symlink() and os.readlink(target) == str(mount.source):
+        target.unlink(missing_ok=True)
+
+
+def substitute_names(text: str, names: Mapping[str, Sequence[str]]) -> str:
+    """Replaces names by addresses: dotted ones anywhere, others before a port or in a URL alone.
+
+    A bare word may mean anything; one that is followed by a port means a host.
+    """
+    known = [name for name in names if names[name]]
+    if not known:
+        return text
+    ordered = sorted(known, key=len, reverse=True)
+    dotted = _choice(name for name in ordered if "." in name)
+    every = _choice(ordered)
+    pattern = re.compile(
+        rf"(?<![\w.-])(?:(?P<dotted>{dotted})(?![\w-]|\.\w)|(?P<port>{every})(?=:\d)"
+        rf"|(?<=//)(?P<url>{every})(?![\w-]|\.\w))"
+    )
+
+    def replace(found: re.Match[str]) -> str:
+        return names[found.group().rstrip(".")][0]
+
+    return pattern.sub(replace, text)
+
+
+def substitute_variables(
+    variables: Mapping[str, str], names: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Names in the values of variables; one whose name speaks of an address may be a bare word."""
+    changed: dict[str, str] = {}
+    for variable, value in variables.items():
+        parts = value.split(",")
+        if _ADDRESS_VARIABLE.search(variable) and variable != "HOSTNAME":
+            parts = [names[part][0] if names.get(part) else part for part in parts]
+        changed[variable] = substitute_names(",".join(parts), names)
+    return changed
+
+
+def helping_variables(
+    variables: Mapping[str, str], directory: Path, names_file: Path, address: str
+) -> dict[str, str]:
+    """What a process is told besides; nothing that the user has set is changed but PYTHONPATH."""
+    path = [str(directory), *filter(None, [variables.get("PYTHONPATH")])]
+    defaults = dict.fromkeys(_LOOPBACK_INTERFACE, "lo")
+    return {
+        **{name: value for name, value in defaults.items() if name not in variables},
+        "PYTHONPATH": ":".join(path),
+        NAMES_FILE: str(names_file),
+        POD_ADDRESS: address,
+    }
+
+
+def write_preload(directory: Path) -> Path:
+    """Puts the module that helps Python programs into a directory for their path."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "sitecustomize.py"
+    path.write_text(Path(preload.__file__).read_text())
+    return path
+
+
+def _choice(names: Iterable[str]) -> str:
+    return "|".join(re.escape(name) for name in names) or r"(?!)"

@@ -1,0 +1,139 @@
+"""Lets a Service's address lead to its pods: a TCP proxy that takes them in turn."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from fleetqueue.kube.resources import Object
+
+Place: TypeAlias = tuple[str, int]
+"""An address and a port."""
+_CHUNK = 64 * 1024
+_CONNECT_SECONDS_MAX = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class ServiceProxy:
+    """Listens where it is told, and connects whoever comes to one of the places behind."""
+
+    def __init__(self) -> None:
+        self._servers: dict[Place, asyncio.Server] = {}
+        self._backends: dict[Place, list[Place]] = {}
+        self._turns: dict[Place, int] = {}
+        self._failed: dict[Place, str] = {}
+        self._talking: set[asyncio.Task[None]] = set()
+
+    @property
+    def failed(self) -> Mapping[Place, str]:
+        """Where it could not listen, and why."""
+        return self._failed
+
+    async def update(self, wanted: Mapping[Place, Sequence[Place]]) -> None:
+        """Opens and closes listeners; connections that are open stay."""
+        for place in [each for each in self._servers if each not in wanted]:
+            self._servers.pop(place).close()
+            self._turns.pop(place, None)
+        self._backends = {place: list(behind) for place, behind in wanted.items()}
+        for place in wanted:
+            if place not in self._servers:
+                await self._listen(place)
+
+    async def close(self) -> None:
+        await self.update({})
+        for task in list(self._talking):
+            task.cancel()
+        await asyncio.gather(*self._talking, return_exceptions=True)
+
+    async def _listen(self, place: Place) -> None:
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.get_running_loop().create_task(self._serve(place, reader, writer))
+            self._talking.add(task)
+            task.add_done_callback(self._talking.discard)
+
+        try:
+            self._servers[place] = await asyncio.start_server(connected, *place)
+            self._failed.pop(place, None)
+        except OSError as problem:
+            if place not in self._failed:
+                log.warning("cannot serve a Service's address", extra={"place": place})
+            self._failed[place] = str(problem)
+
+    async def _serve(
+        self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.closing(writer):
+            behind = await self._connect(place)
+            if behind is None:
+                # As a Service without endpoints: the connection is refused, here by a reset.
+                writer.transport.abort()
+                return
+            far_reader, far_writer = behind
+            with contextlib.closing(far_writer):
+                await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+
+    async def _connect(
+        self, place: Place
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """The next one in turn; one that does not answer is passed over."""
+        behind = self._backends.get(place, [])
+        start = self._turns.get(place, 0)
+        for step in range(len(behind)):
+            chosen = behind[(start + step) % len(behind)]
+            self._turns[place] = start + step + 1
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_CONNECT_SECONDS_MAX):
+                    return await asyncio.open_connection(*chosen)
+        return None
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Until the end of what comes; then the other side hears of the end, too."""
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+
+def plan_listeners(
+    services: Iterable[Object], slices: Iterable[Object], nodes: Sequence[str] = ()
+) -> dict[Place, list[Place]]:
+    """Where to listen for which places: the Services' own addresses, and node ports on `nodes`."""
+    by_service: dict[tuple[str, str], list[Object]] = {}
+    for each in slices:
+        metadata = each["metadata"]
+        name = (metadata.get("labels") or {}).get("kubernetes.io/service-name", "")
+        by_service.setdefault((metadata["namespace"], name), []).append(each)
+    wanted: dict[Place, list[Place]] = {}
+    for service in services:
+        metadata, spec = service["metadata"], service.get("spec") or {}
+        if not (spec.get("clusterIP") or "").startswith("127."):
+            continue
+        own = by_service.get((metadata["namespace"], metadata["name"]), [])
+        for port in spec.get("ports") or ():
+            if (port.get("protocol") or "TCP") != "TCP":
+                continue
+            behind = _behind(own, port.get("name") or "")
+            wanted[spec["clusterIP"], port["port"]] = behind
+            if port.get("nodePort"):
+                wanted.update({(node, port["nodePort"]): behind for node in nodes})
+    return wanted
+
+
+def _behind(slices: Sequence[Object], port_name: str) -> list[Place]:
+    """Ready endpoints of a port; a slice has the numbers of its own pods for a named port."""
+    found: list[Place] = []
+    for each in slices:
+        numbers = [p["port"] for p in each.get("ports") or () if (p.get("name") or "") == port_name]
+        ready = [
+            address
+            for endpoint in each.get("endpoints") or ()
+            if (endpoint.get("conditions") or {}).get("ready") is not False
+            for address in (endpoint.get("addresses") or ())[:1]
+        ]
+        found += [(address, number) for address in ready for number in numbers]
+    return sorted(set(found))

@@ -1,0 +1,77 @@
+"""What else a toy operator may ask of the frame: completed objects, fetched ones, told refusals."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.runtime.frame import Operator, controller_of
+from fleetqueue.runtime.kinds import CONFIG_MAP, SECRET
+from fleetqueue.runtime.plan import Apply, Create, Look, Note, Patch, Plan, Step, child, title
+from fleetqueue.testing import Fleet
+
+_EVENT = Resource("", "v1", "events", "Event")
+
+
+def config_map(**data: str) -> Object:
+    metadata = {"name": "a", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+async def test_an_object_is_completed_before_it_is_made(fleet: Fleet) -> None:
+    def decide(look: Look) -> Plan:
+        made = child(SECRET, look.parent, {"name": "keys"})
+        return Plan() if look.find(SECRET, "keys") else Plan([Create(made)])
+
+    def complete(obj: Object) -> Object:
+        return {**obj, "stringData": {"key": "fresh"}}
+
+    operator = Operator("keys", CONFIG_MAP, decide, owns=(SECRET,), complete=complete)
+    cluster = await fleet.add_cluster("one")
+    fleet.run(controller_of(operator), on=cluster)
+    await cluster.client.create(config_map())
+    await fleet.settle()
+    made = await cluster.client.get(SECRET, "keys", "default")
+    assert made["data"] == {"key": "ZnJlc2g="}
+
+
+@pytest.mark.parametrize("kind", ["Secret", "NoSuchKind"])
+async def test_objects_of_any_kind_are_fetched_for_a_decision(fleet: Fleet, kind: str) -> None:
+    def wanted(parent: Object) -> Iterable[Object]:
+        yield {"apiVersion": "v1", "kind": kind, "metadata": {"name": parent["data"]["reads"]}}
+
+    def decide(look: Look) -> Plan:
+        (stub,) = wanted(look.parent)
+        seen = str(title(stub) in look.observed)
+        return Plan([Patch(look.parent, {"metadata": {"annotations": {"seen": seen}}})])
+
+    cluster = await fleet.add_cluster("one")
+    secret = {"name": "there", "namespace": "default"}
+    await cluster.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": secret})
+    fleet.run(controller_of(Operator("reader", CONFIG_MAP, decide, fetches=wanted)), on=cluster)
+    for name in ("there", "elsewhere"):
+        one = config_map(reads=name)
+        await cluster.client.create({**one, "metadata": {"name": name, "namespace": "default"}})
+    await fleet.settle()
+    for name in ("there", "elsewhere"):
+        found = await cluster.client.get(CONFIG_MAP, name, "default")
+        is_there = kind == "Secret" and name == "there"
+        assert found["metadata"]["annotations"]["seen"] == str(is_there)
+
+
+async def test_a_refused_apply_is_told(fleet: Fleet) -> None:
+    def decide(look: Look) -> Plan:
+        bad = {"apiVersion": "v1", "kind": "Secret", "type": 7}
+        return Plan([Apply({**bad, "metadata": {"name": "x", "namespace": "default"}}, "me")])
+
+    def refused(look: Look, step: Step, error: KubeError) -> Plan:
+        return Plan([Note("FailedApply", type(step).__name__, "Warning")])
+
+    cluster = await fleet.add_cluster("one")
+    operator = Operator("bad", CONFIG_MAP, decide, owns=(SECRET,), refused=refused)
+    fleet.run(controller_of(operator), on=cluster)
+    await cluster.client.create(config_map())
+    await fleet.passes(seconds=2)
+    events = (await cluster.client.list(_EVENT, "default")).items
+    assert ("FailedApply", "Apply") in {(each["reason"], each["message"]) for each in events}
