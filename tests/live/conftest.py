@@ -30,6 +30,8 @@ PLURALS = {
     "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainjobs",
     "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{ns}/mpijobs",
     "RayJob": "/apis/ray.io/v1/namespaces/{ns}/rayjobs",
+    "AppWrapper": "/apis/workload.codeflare.dev/v1beta2/namespaces/{ns}/appwrappers",
+    "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{ns}/leaderworkersets",
 }
 
 

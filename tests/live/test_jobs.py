@@ -128,3 +128,67 @@ def test_suspending_ends_the_processes_and_resuming_starts_them(live: Live) -> N
     live.delete("PyTorchJob", "t")
     live.until("no process is left", lambda: not live.processes("sleep 4711"))
     live.until("no pod is left", lambda: not live.all("Pod"))
+
+
+@pytest.mark.rule("jobs C.7")
+def test_a_ray_job_runs_its_entrypoint_without_ray(live: Live) -> None:
+    def group(name: str) -> Object:
+        container = {"name": name, "image": "rayproject/ray:2.46.0"}
+        return {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}
+
+    workers = {"groupName": "w", "replicas": 1, "minReplicas": 1, "maxReplicas": 1}
+    cluster = {
+        "headGroupSpec": group("ray-head"),
+        "workerGroupSpecs": [{**workers, **group("ray-worker")}],
+    }
+    live.create(
+        job(
+            "RayJob", "ray.io/v1", "r",
+            entrypoint="python3 -c 'print(6 * 7)'", shutdownAfterJobFinishes=True,
+            rayClusterSpec=cluster,
+        )
+    )  # fmt: skip
+    live.until(
+        "the RayJob completes",
+        lambda: live.get("RayJob", "r").get("status", {}).get("jobDeploymentStatus") == "Complete",
+    )
+    assert live.get("RayJob", "r")["status"]["jobStatus"] == "SUCCEEDED"
+    (submitter,) = [p["metadata"]["name"] for p in live.all("Pod") if "job-name" in labels(p)]
+    assert live.logs(submitter) == "42\n"
+
+
+@pytest.mark.rule("jobs B.9")
+def test_an_app_wrapper_runs_what_it_wraps(live: Live) -> None:
+    inner = job(
+        "Job", "batch/v1", "wrapped",
+        template=template("c", ["echo", "wrapped"], restartPolicy="Never"),
+    )  # fmt: skip
+    wrapper = job(
+        "AppWrapper", "workload.codeflare.dev/v1beta2", "a", components=[{"template": inner}]
+    )
+    live.create(wrapper)
+    live.until(
+        "it succeeds",
+        lambda: live.get("AppWrapper", "a").get("status", {}).get("phase") == "Succeeded",
+    )
+
+
+@pytest.mark.rule("jobs B.8")
+def test_the_pods_of_a_leader_worker_set_know_their_leader(live: Live) -> None:
+    command = ["sh", "-c", "echo $LWS_WORKER_INDEX of $LWS_LEADER_ADDRESS; exec sleep 600"]
+    spec = {"size": 2, "workerTemplate": template("c", command)}
+    live.create(
+        job(
+            "LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "l",
+            replicas=1, leaderWorkerTemplate=spec,
+        )
+    )  # fmt: skip
+    live.until("it is available", lambda: live.condition("LeaderWorkerSet", "l", "Available"))
+    assert live.logs("l-0-1") == f"1 of l-0.l.{live.namespace}\n"
+    live.delete("LeaderWorkerSet", "l")
+    live.until("no pod is left", lambda: not live.all("Pod"))
+
+
+def labels(pod: Object) -> Object:
+    found: Object = pod["metadata"].get("labels") or {}
+    return found

@@ -40,6 +40,7 @@ from fleetqueue.runtime.shepherded import ShepherdedProcesses
 from fleetqueue.runtime.simulated import SimulatedPods
 from fleetqueue.runtime.surroundings import RestartBackoff
 from fleetqueue.runtime.taint_eviction import TaintEviction
+from fleetqueue.runtime.without_ray import without_ray
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,7 @@ class Live:
         self._manager = Manager(self.cluster, random=source)
         gpus = () if options.simulates else find_gpus()
         machine = read_machine(options.directory, gpus)
+        self._images = options.images or ImageTable()
         self._site = Site(machine, gpu_count=options.gpus)
         self._keeper = NodeKeeper(self.cluster, self._specs(machine), self._site)
         self._machine = machine
@@ -117,7 +119,7 @@ class Live:
         for admission in parts.admissions():
             core.hooks.add(AdmissionHook(admission, core, self._instance.gate))
         volumes = self._options.directory / "volumes"
-        for operator in parts.operators(volumes):
+        for operator in parts.operators(volumes, self._images):
             self._manager.add(controller_of(operator)(self.cluster))
         for controller in (
             self._keeper,
@@ -142,7 +144,7 @@ class Live:
             devices = tuple(Gpu(index) for index in range(options.gpus))
         around = Surrounding(
             directory=options.directory / "runtime",
-            images=options.images or ImageTable(),
+            images=self._images,
             addresses=AddressPool(options.pod_network),
             host_address=HOST_ADDRESS,
             api_host=options.api_host,
@@ -151,7 +153,9 @@ class Live:
             gpus_are_real=bool(self._machine.gpus),
         )
         preparation = ProcessPreparation(self.cluster, clock, around)
-        tools = Tools(self.cluster, self._processes, preparation, clock, RestartBackoff())
+        tools = Tools(
+            self.cluster, self._processes, preparation, clock, RestartBackoff(), self._as_run
+        )
         self._pods = PodKeeper(tools, self._is_process)
         self._manager.add(self._pods)
         self._manager.add_task("volumes", preparation.keep_fresh)
@@ -160,6 +164,10 @@ class Live:
         self._manager.add_task("services", services.run)
         core = self._instance.core
         core.runtime = Connections(places_in(core, self._pods.find, preparation.directory_of))
+
+    def _as_run(self, spec: Object) -> Object:
+        image = str(spec["containers"][0].get("image") or "")
+        return spec if parts.has_ray(self._images, image) else without_ray(spec)
 
     def _is_process(self, pod: Object) -> bool:
         node = self.cluster.cached(NODE, pod["spec"].get("nodeName") or "")

@@ -1,6 +1,8 @@
 """The parts list of a live cluster: every controller and operator that it runs, every admission."""
 
+import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from fleetqueue.runtime.admission import Admission
@@ -19,6 +21,7 @@ from fleetqueue.runtime.controllers import (
     ttl_after_finished,
 )
 from fleetqueue.runtime.frame import Operator
+from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.operators import (
     app_wrapper,
     jax_job,
@@ -28,13 +31,19 @@ from fleetqueue.runtime.operators import (
     mpi_job,
     paddle_job,
     pytorch_job,
+    ray_cluster,
+    ray_job,
+    ray_job_draft,
+    ray_service,
     tf_job,
     train_job,
     xgboost_job,
 )
+from fleetqueue.runtime.preparation import NotReady
+from fleetqueue.runtime.ray_dashboard import HttpDashboard
 
 
-def operators(directory: Path) -> Iterator[Operator]:
+def operators(directory: Path, images: ImageTable) -> Iterator[Operator]:
     """`directory` holds the volumes that claims are bound to."""
     yield from job.OPERATORS
     yield from endpoints.OPERATORS
@@ -52,6 +61,23 @@ def operators(directory: Path) -> Iterator[Operator]:
         leader_worker_set, app_wrapper,
     ):  # fmt: skip
         yield operator.OPERATOR
+    yield from _ray_operators(images)
+
+
+def _ray_operators(images: ImageTable) -> Iterator[Operator]:
+    known, dashboard = partial(has_ray, images), HttpDashboard()
+    yield ray_cluster.OPERATOR
+    yield ray_job.ray_job_operator(dashboard, ray_job_draft.Settings(known))
+    yield ray_service.ray_service_operator(dashboard, ray_service.Settings(known))
+
+
+def has_ray(images: ImageTable, reference: str) -> bool:
+    """Whether the environment that stands for an image has Ray to run."""
+    try:
+        found = images.find(reference)
+    except NotReady:
+        return False
+    return not found.lacks_ray and shutil.which("ray", path=found.env.get("PATH")) is not None
 
 
 def admissions() -> Iterator[Admission]:

@@ -48,6 +48,8 @@ class Tools:
     preparation: Preparation
     clock: Clock
     backoff: RestartBackoff
+    as_run: Callable[[Object], Object] = lambda spec: spec
+    """The spec of a pod as this machine runs it, where that differs from what it says."""
 
 
 class PodWorker:
@@ -61,6 +63,7 @@ class PodWorker:
         self.clock = tools.clock
         self.backoff = tools.backoff
         self._cluster = tools.cluster
+        self._as_run = tools.as_run
         self._done = done
         self.sandbox: Sandbox
         self._has_sandbox = False
@@ -80,7 +83,7 @@ class PodWorker:
         waits = INITIALIZING if self.pod["spec"].get("initContainers") else CREATING
         return [
             ContainerWorker(self, spec, role, known.get(spec["name"], ContainerFacts(waits)))
-            for spec, role in containers(self.pod)
+            for spec, role in containers(self._as_run(self.pod["spec"]))
         ]
 
     # What its owner tells it
@@ -336,12 +339,12 @@ class PodWorker:
         return [worker for worker in self.workers if worker.role in roles]
 
 
-def containers(pod: Object) -> list[tuple[Object, Role]]:
+def containers(spec: Object) -> list[tuple[Object, Role]]:
     """The containers of a pod in the order in which they begin."""
     found: list[tuple[Object, Role]] = []
-    for spec in pod["spec"].get("initContainers") or ():
-        found.append((spec, "sidecar" if is_sidecar(spec) else "init"))
-    found += [(spec, "main") for spec in pod["spec"]["containers"]]
+    for each in spec.get("initContainers") or ():
+        found.append((each, "sidecar" if is_sidecar(each) else "init"))
+    found += [(each, "main") for each in spec["containers"]]
     return found
 
 
