@@ -134,6 +134,7 @@ class Live:
         await self._keeper.register()
         self._task = asyncio.create_task(self._manager.run(), name="controllers")
         await self._manager.wait_ready()
+        await self._preparation.sweep()
 
     async def _start_pods(self) -> None:
         """Those that run as processes; a cluster of simulated nodes alone has none."""
@@ -152,7 +153,7 @@ class Live:
             gpus=GpuAllocator(devices),
             gpus_are_real=bool(self._machine.gpus),
         )
-        preparation = ProcessPreparation(self.cluster, clock, around)
+        self._preparation = preparation = ProcessPreparation(self.cluster, clock, around)
         tools = Tools(
             self.cluster, self._processes, preparation, clock, RestartBackoff(), self._as_run
         )

@@ -180,6 +180,11 @@ class ProcessPreparation:
             self._around.addresses.release(_identity(pod))
         await asyncio.to_thread(shutil.rmtree, self.directory_of(pod), ignore_errors=True)
 
+    async def sweep(self) -> None:
+        """Removes what pods left that are gone since an earlier runtime ran them."""
+        known = {pod["metadata"]["uid"] for pod in self._cluster.cached_all(POD)}
+        await asyncio.to_thread(_remove_others, self._around.directory / "pods", known)
+
     def directory_of(self, pod: Object) -> Path:
         return self._around.directory / "pods" / str(pod["metadata"]["uid"])
 
@@ -301,6 +306,12 @@ class ProcessPreparation:
             tty=bool(container.get("tty")),
             stdin=bool(container.get("stdin")),
         )
+
+
+def _remove_others(directory: Path, known: set[str]) -> None:
+    for path in directory.iterdir() if directory.is_dir() else ():
+        if path.name not in known:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _identity(pod: Object) -> Key:

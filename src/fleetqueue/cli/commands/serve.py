@@ -49,6 +49,12 @@ class LogLines(logging.Formatter):
               help="Nodes to have instead of this machine, as YAML.")  # fmt: skip
 @click.option("--gpus", type=click.IntRange(0, 1024), default=None,
               help="Offer so many GPUs, whatever this machine has.")  # fmt: skip
+@click.option(
+    "--images",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    default=None,
+    help="Which environments of this machine stand for which images, as YAML.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log what the server does.")
 def serve(
     data: Path,
@@ -61,6 +67,7 @@ def serve(
     simulate: bool,
     nodes: Path | None,
     gpus: int | None,
+    images: Path | None,
     verbose: bool,
 ) -> None:
     # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
@@ -70,18 +77,22 @@ def serve(
     log = logging.StreamHandler()
     log.setFormatter(LogLines())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[log])
-    live = _live(data, simulate, nodes, gpus) if runtime else None
+    live = _live(data, simulate, nodes, gpus, images) if runtime else None
     options = ServeOptions(data, port, host, durability, token_auth_file, tls_san, live)
     with _runner() as runner:
         runner.run(_serve(options))
 
 
-def _live(data: Path, simulate: bool, nodes: Path | None, gpus: int | None) -> "LiveOptions":
+def _live(
+    data: Path, simulate: bool, nodes: Path | None, gpus: int | None, images: Path | None
+) -> "LiveOptions":
     from fleetqueue.embedded.live import LiveOptions
+    from fleetqueue.runtime.image_files import read_images
     from fleetqueue.runtime.node_files import read_nodes
 
     declared = read_nodes(nodes.read_text(), str(nodes)) if nodes is not None else []
-    return LiveOptions(data, declared, simulate, gpus)
+    table = read_images(images.read_text(), str(images)) if images is not None else None
+    return LiveOptions(data, declared, simulate, gpus, table)
 
 
 def _runner() -> asyncio.Runner:
