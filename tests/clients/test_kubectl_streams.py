@@ -125,7 +125,7 @@ def kubectl(ours: Server) -> Kubectl:
     """With a pod that runs."""
     kubectl = Kubectl(ours)
     server = ("python3", "-u", "-c", SERVER)
-    shared = {"volumeMounts": [{"name": "work", "mountPath": "/work"}], "workingDir": "/work"}
+    shared = {"volumeMounts": [{"name": "work", "mountPath": "/marks"}], "workingDir": "/marks"}
     kubectl.create(
         "web",
         container("main", *server, stdin=True, env=[ADDRESS], **shared),
@@ -175,8 +175,8 @@ def test_a_followed_log_ends_with_its_container(kubectl: Kubectl) -> None:
 
 
 def test_the_log_of_the_attempt_before(kubectl: Kubectl) -> None:
-    script = "test -e /work/seen && echo second && exit 0; touch /work/seen; echo first; exit 3"
-    mounted = {"volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    script = "test -e /marks/seen && echo second && exit 0; touch /marks/seen; echo first; exit 3"
+    mounted = {"volumeMounts": [{"name": "work", "mountPath": "/marks"}]}
     kubectl.create(
         "twice",
         container("main", "sh", "-c", script, **mounted),

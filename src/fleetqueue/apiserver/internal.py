@@ -31,6 +31,9 @@ class Internal:
         """Create an object; None where one of that name exists already."""
         resource = self._resource(obj)
         metadata = obj["metadata"]
+        key = resource.key(metadata.get("namespace", ""), metadata.get("name", ""))
+        if self._core.store.latest(resource.table, key) is not None:
+            return None
         call = self._call(resource, "create", metadata.get("namespace", ""), "", manager)
         fresh = private(obj)
         fresh, _ = call.version.shape.clean(fresh)

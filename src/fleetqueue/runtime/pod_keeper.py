@@ -1,17 +1,16 @@
 """Keeps the pods of this machine's nodes running: a worker for each that is bound to one."""
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.controller import DONE, Controller, Result
-from fleetqueue.kube.errors import Conflict, NotFound
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.pod_facts import is_terminal
 from fleetqueue.runtime.pod_worker import PodWorker, Tools
+from fleetqueue.runtime.pod_writes import delete_pod
 
 
 class PodKeeper(Controller[Any]):
@@ -63,12 +62,7 @@ class PodKeeper(Controller[Any]):
 
     async def _remove(self, pod: Object) -> None:
         """A pod that ended long ago and is deleted now."""
-        key = key_of(pod)
-        uid = str(pod["metadata"]["uid"])
-        with contextlib.suppress(NotFound, Conflict):
-            await self._tools.cluster.delete(
-                POD, key.name, key.namespace, uid=uid, grace_period_seconds=0
-            )
+        await delete_pod(self._tools.cluster, pod, grace_seconds=0)
         await self._tools.preparation.release(pod)
 
     def find(self, pod: Object) -> PodWorker | None:

@@ -25,6 +25,7 @@ from fleetqueue.runtime.pod_status import (
     build_status,
     is_sidecar,
 )
+from fleetqueue.runtime.pod_writes import delete_pod
 from fleetqueue.runtime.preparation import NotReady, Preparation, Sandbox
 from fleetqueue.runtime.processes import Processes
 from fleetqueue.runtime.recovery import known_containers
@@ -243,17 +244,7 @@ class PodWorker:
     async def _bury(self) -> None:
         """A pod that is being deleted goes when nothing of it runs; others stay to be read."""
         if is_deleting(self.pod) and not self._is_gone:
-            metadata = self.pod["metadata"]
-            try:
-                await self._cluster.delete(
-                    POD,
-                    metadata["name"],
-                    metadata["namespace"],
-                    uid=self.uid,
-                    grace_period_seconds=0,
-                )
-            except (NotFound, Conflict):
-                self._is_gone = True
+            await delete_pod(self._cluster, self.pod, grace_seconds=0)
         if self._is_gone or is_deleting(self.pod):
             await self.preparation.release(self.pod)
 
