@@ -7,7 +7,7 @@ from tests.support import operators
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import job_set_children as children
-from fleetqueue.runtime.operators.job_set_admission import default
+from fleetqueue.runtime.operators.job_set_webhook import default
 
 GROUP = "jobset.x-k8s.io"
 

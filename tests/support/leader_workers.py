@@ -9,7 +9,7 @@ from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import leader_worker_children as children
 from fleetqueue.runtime.operators import leader_worker_set
 from fleetqueue.runtime.operators import leader_worker_spec as keys
-from fleetqueue.runtime.operators.leader_worker_admission import default
+from fleetqueue.runtime.operators.leader_worker_webhook import default
 from fleetqueue.runtime.operators.leader_worker_pods import default as default_pod
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet, label
 from fleetqueue.runtime.plan import Apply, Plan

@@ -1,12 +1,12 @@
-"""Clusters that serve the kinds of operators and ask the operators' admission, for scenarios."""
+"""Clusters that serve the kinds of operators and ask the operators' webhook, for scenarios."""
 
 from collections.abc import Iterable
 from functools import cache
 
 from fleetqueue.api.crds import all_crds
-from fleetqueue.embedded.admission import AdmissionHook
+from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.admission import Admission
+from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.runtime.frame import Operator, controller_of
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.testing import Fleet, FleetCluster
@@ -16,15 +16,15 @@ async def start(
     fleet: Fleet,
     *operators: Operator,
     groups: Iterable[str],
-    admissions: Iterable[Admission] = (),
+    webhooks: Iterable[Webhook] = (),
 ) -> FleetCluster:
     cluster = await fleet.add_cluster("one")
     for crd in _crds(*groups):
         await cluster.client.create(crd)
     await fleet.settle()
     instance = cluster.instance
-    for admission in admissions:
-        instance.core.hooks.add(AdmissionHook(admission, instance.core, instance.gate))
+    for webhook in webhooks:
+        instance.core.hooks.add(DeclaredHook(webhook, instance.core, instance.gate))
     for operator in operators:
         fleet.run(controller_of(operator), on=cluster)
     return cluster

@@ -12,9 +12,9 @@ from fleetqueue.apiserver.instance import Instance
 from fleetqueue.apiserver.request import Request
 from fleetqueue.base.clock import Clock
 from fleetqueue.embedded import furniture, parts
-from fleetqueue.embedded.admission import AdmissionHook
 from fleetqueue.embedded.connections import Connections
 from fleetqueue.embedded.places import places_in
+from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.manager import Manager
@@ -116,8 +116,8 @@ class Live:
     async def start(self) -> None:
         core = self._instance.core
         await furniture.ensure(self._instance)
-        for admission in parts.admissions():
-            core.hooks.add(AdmissionHook(admission, core, self._instance.gate))
+        for webhook in parts.webhooks():
+            core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
         volumes = self._options.directory / "volumes"
         for operator in parts.operators(volumes, self._images):
             self._manager.add(controller_of(operator)(self.cluster))

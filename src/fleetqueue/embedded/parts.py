@@ -1,11 +1,11 @@
-"""The parts list of a live cluster: every controller and operator that it runs, every admission."""
+"""The parts list of a live cluster: every controller and operator that it runs, every webhook."""
 
 import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from fleetqueue.runtime.admission import Admission
+from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.runtime.controllers import (
     claims,
     cron_job,
@@ -26,7 +26,7 @@ from fleetqueue.runtime.operators import (
     app_wrapper,
     jax_job,
     job_set,
-    job_set_admission,
+    job_set_webhook,
     leader_worker_set,
     mpi_job,
     paddle_job,
@@ -80,10 +80,10 @@ def has_ray(images: ImageTable, reference: str) -> bool:
     return not found.lacks_ray and shutil.which("ray", path=found.env.get("PATH")) is not None
 
 
-def admissions() -> Iterator[Admission]:
-    yield job_set_admission.ADMISSION
-    yield app_wrapper.ADMISSION
-    yield from train_job.ADMISSIONS
-    yield from leader_worker_set.ADMISSIONS
+def webhooks() -> Iterator[Webhook]:
+    yield job_set_webhook.WEBHOOK
+    yield app_wrapper.WEBHOOK
+    yield from train_job.WEBHOOKS
+    yield from leader_worker_set.WEBHOOKS
     for operator in (pytorch_job, tf_job, xgboost_job, paddle_job, jax_job):
-        yield operator.ADMISSION
+        yield operator.WEBHOOK

@@ -18,6 +18,7 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch, owned
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
+from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.runtime.plan import (
     Apply,
     Create,
@@ -27,10 +28,8 @@ from fleetqueue.runtime.plan import (
     Order,
     Patch,
     Plan,
-    Source,
     Status,
     Step,
-    controller_uid,
     is_deleting,
     title,
 )

@@ -1,13 +1,14 @@
 """What a decision sees and what it says: a look at the objects, and a plan of steps, both data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from fleetqueue.api import selectors
 from fleetqueue.kube.calls import PatchType, Propagation
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +90,6 @@ class Plan:
 NOTHING = Plan()
 
 
-class Source(Protocol):
-    """Where a look finds objects: a cluster's caches, or a test's list."""
-
-    def get(self, kind: Resource, namespace: str, name: str) -> Object | None: ...
-
-    def all(self, kind: Resource, namespace: str) -> Sequence[Object]: ...
-
-    def controlled(self, kind: Resource, uid: str) -> Sequence[Object]: ...
-
-    def orphans(self, kind: Resource, namespace: str) -> Sequence[Object]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """The parent as it is now and the objects around it; none of them may be changed."""
@@ -144,43 +133,6 @@ class Look:
     def orphans(self, kind: Resource, selector: Object | None) -> list[Object]:
         """Those of them that nobody controls, which a parent may adopt; for kinds it owns."""
         return _matching(self.source.orphans(kind, self.namespace), selector)
-
-
-class Listed:
-    """A source made of a list, for tests and previews."""
-
-    def __init__(self, objects: Iterable[Object]) -> None:
-        self._objects = list(objects)
-
-    def get(self, kind: Resource, namespace: str, name: str) -> Object | None:
-        return next((obj for obj in self.all(kind, namespace) if _name(obj) == name), None)
-
-    def all(self, kind: Resource, namespace: str) -> list[Object]:
-        return [
-            obj
-            for obj in self._objects
-            if (obj["apiVersion"], obj["kind"]) == (kind.api_version, kind.kind)
-            and (obj["metadata"].get("namespace") or "") == namespace
-        ]
-
-    def controlled(self, kind: Resource, uid: str) -> list[Object]:
-        return [
-            obj
-            for obj in self._objects
-            if (obj["apiVersion"], obj["kind"]) == (kind.api_version, kind.kind)
-            and controller_uid(obj) == uid
-        ]
-
-    def orphans(self, kind: Resource, namespace: str) -> list[Object]:
-        return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]
-
-
-def controller_uid(obj: Object) -> str:
-    """The uid of the owner that controls the object; "" where nobody does."""
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return str(reference.get("uid") or "")
-    return ""
 
 
 def owner_reference(parent: Object) -> Object:

@@ -30,7 +30,7 @@ async def start(fleet: Fleet) -> FleetCluster:
         ORPHANS,
         app_wrapper.OPERATOR,
         groups=(app_wrappers.GROUP,),
-        admissions=(app_wrapper.ADMISSION,),
+        webhooks=(app_wrapper.WEBHOOK,),
     )
 
 

@@ -33,7 +33,7 @@ async def start(fleet: Fleet) -> FleetCluster:
         stateful_set.OPERATOR,
         leader_worker_set.OPERATOR,
         groups=(leader_workers.GROUP,),
-        admissions=leader_worker_set.ADMISSIONS,
+        webhooks=leader_worker_set.WEBHOOKS,
     )
 
 

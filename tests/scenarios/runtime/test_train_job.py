@@ -39,7 +39,7 @@ async def start(fleet: Fleet, *named: str) -> FleetCluster:
         job_set.OPERATOR,
         train_job.OPERATOR,
         groups=("jobset.x-k8s.io", "trainer.kubeflow.org"),
-        admissions=(job_set.ADMISSION, *train_job.ADMISSIONS),
+        webhooks=(job_set.WEBHOOK, *train_job.WEBHOOKS),
     )
     for obj in preinstalled():
         wanted = named or ("torch-distributed",)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, told
 from fleetqueue.runtime.controllers import daemon_updates, pod_notes, revisions
@@ -28,7 +29,6 @@ from fleetqueue.runtime.plan import (
     Note,
     Patch,
     Plan,
-    Source,
     Status,
     Step,
     is_deleting,

@@ -7,6 +7,7 @@ from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import AlreadyExists, KubeError
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.runtime import conditions, pod_facts, templates
 from fleetqueue.runtime.controllers import deployment_revisions as revisions
 from fleetqueue.runtime.controllers import deployment_status as statuses
@@ -17,18 +18,7 @@ from fleetqueue.runtime.controllers.rollouts import Rollout
 from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import DEPLOYMENT, POD, REPLICA_SET
 from fleetqueue.runtime.ownership import adopters, claim
-from fleetqueue.runtime.plan import (
-    Create,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Source,
-    Status,
-    Step,
-    controller_uid,
-    is_deleting,
-)
+from fleetqueue.runtime.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
 
 
 def decide(look: Look) -> Plan:

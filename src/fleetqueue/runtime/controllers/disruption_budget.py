@@ -8,6 +8,7 @@ from fleetqueue.api import times
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import conditions, pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, scaled, told
 from fleetqueue.runtime.frame import Follow, Operator, nobody
@@ -19,7 +20,7 @@ from fleetqueue.runtime.kinds import (
     STATEFUL_SET,
 )
 from fleetqueue.runtime.ownership import selecting
-from fleetqueue.runtime.plan import Look, Note, Patch, Plan, Source, Status, is_deleting
+from fleetqueue.runtime.plan import Look, Note, Patch, Plan, Status, is_deleting
 
 DELETION_SECONDS_MAX = 120
 """An eviction that was granted counts as a disruption for so long."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from fleetqueue.kube.errors import KubeError, Refused
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import ownership
 from fleetqueue.runtime.controllers import job_tracking
 from fleetqueue.runtime.controllers.job_backoff import Backoff, Failures
@@ -13,7 +14,7 @@ from fleetqueue.runtime.controllers.job_sight import FINALIZER, Sight, is_tracke
 from fleetqueue.runtime.controllers.job_sync import Sync
 from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import JOB, POD
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Plan, Step, controller_uid
+from fleetqueue.runtime.plan import Create, Delete, Look, Note, Plan, Step
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from fleetqueue.api import names
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import rest_seconds
 from fleetqueue.runtime.kinds import POD, SERVICE
-from fleetqueue.runtime.plan import Look, Source
+from fleetqueue.runtime.plan import Look
 
 HEADLESS_LABEL = "service.kubernetes.io/headless"
 

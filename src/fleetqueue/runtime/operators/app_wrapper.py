@@ -16,7 +16,6 @@ from fleetqueue.kube.errors import Invalid, KubeError, UnknownKind
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.frame import Operator, by_name
 from fleetqueue.runtime.kinds import APP_WRAPPER, POD
-from fleetqueue.runtime.operators.app_wrapper_admission import ADMISSION
 from fleetqueue.runtime.operators.app_wrapper_components import LABEL, stub_of
 from fleetqueue.runtime.operators.app_wrapper_phases import (
     PHASES,
@@ -27,9 +26,10 @@ from fleetqueue.runtime.operators.app_wrapper_phases import (
 from fleetqueue.runtime.operators.app_wrapper_settings import Patience, Settings
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight
 from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft
+from fleetqueue.runtime.operators.app_wrapper_webhook import WEBHOOK
 from fleetqueue.runtime.plan import Create, Look, Plan, Status, Step, is_deleting
 
-__all__ = ["ADMISSION", "OPERATOR", "app_wrapper_operator", "decide"]
+__all__ = ["OPERATOR", "WEBHOOK", "app_wrapper_operator", "decide"]
 
 CONTROLLER_NAME = "workload.codeflare.dev/appwrapper-controller"
 

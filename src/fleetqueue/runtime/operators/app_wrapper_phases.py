@@ -5,21 +5,14 @@ from datetime import timedelta
 
 from fleetqueue.api.times import format_duration
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.app_wrapper_components import Conflicting, make_component
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath
 from fleetqueue.runtime.operators.app_wrapper_settings import PREFIX
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
 from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, count
-from fleetqueue.runtime.plan import (
-    Create,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    controller_uid,
-    is_deleting,
-)
+from fleetqueue.runtime.plan import Create, Note, Patch, Plan, Status, is_deleting
 
 FINALIZER = "workload.codeflare.dev/finalizer"
 _MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob")

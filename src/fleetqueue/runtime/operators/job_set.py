@@ -11,9 +11,9 @@ from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import CLAIM, JOB, JOB_SET, SERVICE
 from fleetqueue.runtime.operators import job_set_children as children
 from fleetqueue.runtime.operators import job_set_failure_policy as failure_policy
-from fleetqueue.runtime.operators.job_set_admission import ADMISSION
 from fleetqueue.runtime.operators.job_set_status import Attempt, Draft, sort_jobs
 from fleetqueue.runtime.operators.job_set_templates import resumed_template
+from fleetqueue.runtime.operators.job_set_webhook import WEBHOOK
 from fleetqueue.runtime.plan import (
     Create,
     Delete,
@@ -26,7 +26,7 @@ from fleetqueue.runtime.plan import (
     is_deleting,
 )
 
-__all__ = ["ADMISSION", "OPERATOR", "decide"]
+__all__ = ["OPERATOR", "WEBHOOK", "decide"]
 
 CONTROLLER_NAME = "jobset.sigs.k8s.io/jobset-controller"
 

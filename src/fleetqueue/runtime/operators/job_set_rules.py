@@ -6,7 +6,7 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Asked
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.kinds import CLAIM
 from fleetqueue.runtime.operators import job_set_children as children
 

@@ -9,7 +9,7 @@ import re
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_spec import annotation, label
@@ -137,4 +137,4 @@ def _hash(*parts: str) -> str:
     return hashlib.sha1("/".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
-ADMISSION = Admission(POD, default=default, validate=validate, webhook="mpod.kb.io")
+WEBHOOK = Webhook(POD, default=default, validate=validate, name="mpod.kb.io")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.frame import Operator, by_name, nobody
 from fleetqueue.runtime.kinds import (
     CONTROLLER_REVISION,
@@ -18,8 +19,8 @@ from fleetqueue.runtime.kinds import (
     SERVICE,
     STATEFUL_SET,
 )
-from fleetqueue.runtime.operators import leader_worker_admission, leader_worker_pods
 from fleetqueue.runtime.operators import leader_worker_children as children
+from fleetqueue.runtime.operators import leader_worker_pods, leader_worker_webhook
 from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_rollout import Course, Group, partition_of, plot
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet, label
@@ -33,12 +34,11 @@ from fleetqueue.runtime.plan import (
     Plan,
     Status,
     Step,
-    controller_uid,
     is_deleting,
 )
 from fleetqueue.runtime.pod_facts import is_ready, phase
 
-__all__ = ["ADMISSIONS", "OPERATOR", "decide"]
+__all__ = ["OPERATOR", "WEBHOOKS", "decide"]
 
 MANAGER = "lws"
 RECREATING = ("RecreateGroupOnPodRestart", "RecreateGroupAfterStart")
@@ -257,4 +257,4 @@ OPERATOR = Operator(
     refused=refused,
 )
 
-ADMISSIONS = (leader_worker_admission.ADMISSION, leader_worker_pods.ADMISSION)
+WEBHOOKS = (leader_worker_webhook.WEBHOOK, leader_worker_pods.WEBHOOK)

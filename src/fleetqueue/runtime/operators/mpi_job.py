@@ -9,6 +9,7 @@ from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.frame import Operator, by_name
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, MPI_JOB, POD, SECRET, SERVICE
@@ -25,7 +26,6 @@ from fleetqueue.runtime.plan import (
     Plan,
     Status,
     Step,
-    controller_uid,
     is_deleting,
 )
 from fleetqueue.runtime.pod_facts import is_ready, phase

@@ -2,10 +2,10 @@
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import PADDLE_JOB
-from fleetqueue.runtime.operators.training_admission import admission_of
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
 from fleetqueue.runtime.operators.training_verdicts import judge
+from fleetqueue.runtime.operators.training_webhook import webhook_of
 
 
 def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
@@ -40,4 +40,4 @@ FAMILY = Family(
     judge=judge(),
 )
 OPERATOR = operator_of(FAMILY)
-ADMISSION = admission_of(FAMILY)
+WEBHOOK = webhook_of(FAMILY)

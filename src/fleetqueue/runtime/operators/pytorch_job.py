@@ -6,14 +6,14 @@ from functools import partial
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Asked
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import PYTORCH_JOB
 from fleetqueue.runtime.operators.pytorch_autoscaler import AUTOSCALER, autoscaler, bounds
-from fleetqueue.runtime.operators.training_admission import admission_of, check_replicas
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
 from fleetqueue.runtime.operators.training_verdicts import judge
+from fleetqueue.runtime.operators.training_webhook import check_replicas, webhook_of
 
 INIT_TRIES = 100
 
@@ -145,4 +145,4 @@ def pytorch_operator(*, init_image: str = "", init_tries: int = INIT_TRIES) -> O
 
 FAMILY = family_of()
 OPERATOR = pytorch_operator()
-ADMISSION = admission_of(FAMILY)
+WEBHOOK = webhook_of(FAMILY)

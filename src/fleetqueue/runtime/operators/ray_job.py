@@ -11,6 +11,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE
 from fleetqueue.runtime.operators import ray_job_rules as rules
@@ -25,7 +26,6 @@ from fleetqueue.runtime.plan import (
     Order,
     Patch,
     Plan,
-    Source,
     Step,
     is_deleting,
 )

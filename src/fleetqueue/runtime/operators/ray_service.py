@@ -9,6 +9,7 @@ from fleetqueue.kube import finalizers
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import POD, RAY_CLUSTER, RAY_SERVICE, SERVICE
@@ -28,7 +29,6 @@ from fleetqueue.runtime.plan import (
     Order,
     Patch,
     Plan,
-    Source,
     Status,
     Step,
     is_deleting,

@@ -7,13 +7,13 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.base import codec
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Asked
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import TF_JOB
-from fleetqueue.runtime.operators.training_admission import admission_of
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, Replica, TrainingJob
 from fleetqueue.runtime.operators.training_status import Draft
+from fleetqueue.runtime.operators.training_webhook import webhook_of
 
 _LEADERS = ("Chief", "Master")
 
@@ -122,4 +122,4 @@ def tf_operator(*, cluster_domain: str = "") -> Operator:
 
 FAMILY = family_of()
 OPERATOR = tf_operator()
-ADMISSION = admission_of(FAMILY)
+WEBHOOK = webhook_of(FAMILY)

@@ -9,6 +9,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import (
     CLUSTER_TRAINING_RUNTIME,
@@ -20,23 +21,12 @@ from fleetqueue.runtime.kinds import (
 )
 from fleetqueue.runtime.operators import ssh_keys
 from fleetqueue.runtime.operators import train_job_children as children
-from fleetqueue.runtime.operators.train_job_admission import ADMISSIONS
 from fleetqueue.runtime.operators.train_job_blueprint import Blueprint
 from fleetqueue.runtime.operators.train_job_status import Draft
-from fleetqueue.runtime.plan import (
-    Apply,
-    Create,
-    Delete,
-    Look,
-    Note,
-    Plan,
-    Source,
-    Status,
-    Step,
-    controller_uid,
-)
+from fleetqueue.runtime.operators.train_job_webhook import WEBHOOKS
+from fleetqueue.runtime.plan import Apply, Create, Delete, Look, Note, Plan, Status, Step
 
-__all__ = ["ADMISSIONS", "OPERATOR", "decide"]
+__all__ = ["OPERATOR", "WEBHOOKS", "decide"]
 
 CONTROLLER_NAME = "trainer.kubeflow.org/trainjob-controller"
 MANAGER = "trainer"

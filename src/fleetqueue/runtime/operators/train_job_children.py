@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from fleetqueue.base import documents
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB_SET, SECRET
 from fleetqueue.runtime.operators import ssh_keys, torchtune
 from fleetqueue.runtime.operators.train_job_blueprint import (
@@ -15,7 +16,7 @@ from fleetqueue.runtime.operators.train_job_blueprint import (
 )
 from fleetqueue.runtime.operators.train_job_policies import enforce, hostfile
 from fleetqueue.runtime.operators.training_runtimes import DATASET, MODEL, NODE, TRAINER
-from fleetqueue.runtime.plan import child, controller_uid
+from fleetqueue.runtime.plan import child
 
 SNAPSHOT_SUFFIX = "-runtime-snapshot"
 _KEY = "runtime"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.admission import Asked
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.plan import Look, Step
 
 if TYPE_CHECKING:

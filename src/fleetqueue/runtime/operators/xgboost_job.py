@@ -3,12 +3,12 @@
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Asked
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.kinds import XGBOOST_JOB
-from fleetqueue.runtime.operators.training_admission import admission_of, check_replicas
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
 from fleetqueue.runtime.operators.training_verdicts import judge
+from fleetqueue.runtime.operators.training_webhook import check_replicas, webhook_of
 
 
 def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
@@ -47,4 +47,4 @@ FAMILY = Family(
     further_rules=rules,
 )
 OPERATOR = operator_of(FAMILY)
-ADMISSION = admission_of(FAMILY)
+WEBHOOK = webhook_of(FAMILY)

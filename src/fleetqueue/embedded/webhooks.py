@@ -1,4 +1,4 @@
-"""The admission that operators declare, asked by the API server of the same process.
+"""The webhooks that kinds declare, asked by the API server of the same process.
 
 A refusal reads as if the operator's own webhook had sent it.
 """
@@ -13,37 +13,37 @@ from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.kube.resources import Resource
-from fleetqueue.runtime.admission import Admission, Asked
-from fleetqueue.runtime.plan import controller_uid
+from fleetqueue.kube.sources import controller_uid
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 
 Object = dict[str, Any]
 
 
-class AdmissionHook(Hook):
-    """Asks one kind's admission."""
+class DeclaredHook(Hook):
+    """Asks one kind's webhook."""
 
-    def __init__(self, admission: Admission, core: Core, gate: Gate) -> None:
-        self._admission = admission
+    def __init__(self, webhook: Webhook, core: Core, gate: Gate) -> None:
+        self._webhook = webhook
         self._core = core
         self._gate = gate
         self._source = Stored(core)
-        self.resources = {(admission.kind.group, admission.kind.plural)}
+        self.resources = {(webhook.kind.group, webhook.kind.plural)}
 
     def mutate(self, operation: Operation) -> None:
-        admission = self._admission
-        is_due = operation.verb == "CREATE" or admission.defaults_updates
-        if admission.default is not None and is_due and self._concerns(operation):
-            admission.default(self._asked(operation))
+        webhook = self._webhook
+        is_due = operation.verb == "CREATE" or webhook.defaults_updates
+        if webhook.default is not None and is_due and self._concerns(operation):
+            webhook.default(self._asked(operation))
 
     def validate(self, operation: Operation) -> None:
-        if self._admission.validate is None or not self._concerns(operation):
+        if self._webhook.validate is None or not self._concerns(operation):
             return
         asked = self._asked(operation)
-        errors = self._admission.validate(asked)
+        errors = self._webhook.validate(asked)
         for text in asked.warnings:
             operation.call.warn(text)
         if errors:
-            raise denial(self._admission, operation.name, errors)
+            raise denial(self._webhook, operation.name, errors)
 
     def _concerns(self, operation: Operation) -> bool:
         return operation.verb in ("CREATE", "UPDATE") and not operation.subresource
@@ -67,17 +67,17 @@ class AdmissionHook(Hook):
         )
 
 
-def denial(admission: Admission, name: str, errors: Sequence[FieldError]) -> problems.ApiError:
-    head = f'admission webhook "{admission.webhook}" denied the request: '
-    if admission.refuses_as == "Forbidden":
+def denial(webhook: Webhook, name: str, errors: Sequence[FieldError]) -> problems.ApiError:
+    head = f'admission webhook "{webhook.name}" denied the request: '
+    if webhook.refuses_as == "Forbidden":
         return problems.ApiError(403, "Forbidden", head + aggregate(errors))
-    refusal = problems.invalid(admission.kind.group, admission.kind.kind, name, errors)
+    refusal = problems.invalid(webhook.kind.group, webhook.kind.kind, name, errors)
     refusal.message = head + refusal.message
     return refusal
 
 
 class Stored:
-    """What an admission may look at: the objects as they are stored."""
+    """What a webhook may look at: the objects as they are stored."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -8,7 +8,7 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime.kinds import LEADER_WORKER_SET
 from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet
@@ -132,10 +132,10 @@ def _check_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldE
         yield fields.wrong(_SUBGROUP, before.get("subGroupSize"), why)
 
 
-ADMISSION = Admission(
+WEBHOOK = Webhook(
     LEADER_WORKER_SET,
     default=default,
     validate=validate,
     defaults_updates=True,
-    webhook="vleaderworkerset.kb.io",
+    name="vleaderworkerset.kb.io",
 )

@@ -6,7 +6,7 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime.kinds import JOB_SET
 from fleetqueue.runtime.operators import job_set_children as children
 from fleetqueue.runtime.operators.job_set_rules import (
@@ -175,6 +175,6 @@ def _pod_template(replicated: Object) -> Object:
     return template
 
 
-ADMISSION = Admission(
-    JOB_SET, default=default, validate=validate, webhook="vjobset.kb.io", refuses_as="Invalid"
+WEBHOOK = Webhook(
+    JOB_SET, default=default, validate=validate, name="vjobset.kb.io", refuses_as="Invalid"
 )

@@ -1,4 +1,4 @@
-"""Admission as operators declare it: how a kind is defaulted, and what is refused; pure functions.
+"""Webhooks as a kind declares them: how it is defaulted, and what is refused; pure functions.
 
 A server in the same process calls them straight; a foreign one asks for them through webhooks.
 """
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.plan import Source
+from fleetqueue.kube.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ Validate: TypeAlias = Callable[[Asked], list[FieldError]]
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Webhook:
     """What one kind's operator does with a write of it. Status writes are not shown to it."""
 
     kind: Resource
@@ -51,7 +51,7 @@ class Admission:
     validate: Validate | None = None
     defaults_updates: bool = False
     """Whether changes are defaulted too, or creations only."""
-    webhook: str = ""
+    name: str = ""
     """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
     refuses_as: Literal["Forbidden", "Invalid"] = "Forbidden"
     """How upstream's webhook words it: its errors alone, or that the object "is invalid"."""

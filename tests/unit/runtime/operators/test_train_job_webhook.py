@@ -9,7 +9,7 @@ from tests.support.operators import asked, texts
 from tests.support.train_jobs import runtime
 
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.operators.train_job_admission import (
+from fleetqueue.runtime.operators.train_job_webhook import (
     POLICY_URL,
     default,
     validate,

@@ -9,8 +9,8 @@ from tests.support.training import JAX, PADDLE, PYTORCH, TF, XGBOOST
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import pytorch_job
-from fleetqueue.runtime.operators.training_admission import admission_of, validate
 from fleetqueue.runtime.operators.training_kinds import Family
+from fleetqueue.runtime.operators.training_webhook import validate, webhook_of
 
 pytestmark = [pytest.mark.rule("jobs B.4.4"), pytest.mark.rule("jobs D.4")]
 
@@ -40,9 +40,9 @@ def test_proper_jobs_are_welcome(family: Family, roles: dict[str, Any]) -> None:
 @pytest.mark.parametrize("family", training.FAMILIES, ids=lambda family: family.name)
 def test_the_webhook_is_named_after_the_kind(family: Family) -> None:
     kind = family.name.lower()
-    admission = admission_of(family)
-    assert admission.webhook == f"validator.{kind}.training-operator.kubeflow.org"
-    assert admission.default is None
+    webhook = webhook_of(family)
+    assert webhook.name == f"validator.{kind}.training-operator.kubeflow.org"
+    assert webhook.default is None
 
 
 @pytest.mark.parametrize("family", [PYTORCH, TF, PADDLE, JAX], ids=lambda family: family.name)

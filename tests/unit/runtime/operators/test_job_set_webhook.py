@@ -8,7 +8,7 @@ from tests.support import operators
 from tests.support.job_sets import job_set, replicated
 
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.operators.job_set_admission import ADMISSION, default, validate
+from fleetqueue.runtime.operators.job_set_webhook import WEBHOOK, default, validate
 
 pytestmark = [pytest.mark.rule("jobs B.3.1"), pytest.mark.rule("jobs D.1")]
 
@@ -60,7 +60,7 @@ def test_what_is_said_stays() -> None:
 
 def test_a_plain_jobset_is_welcome() -> None:
     assert check(job_set(replicated("a", 3), replicated("b"))) == []
-    assert (ADMISSION.webhook, ADMISSION.defaults_updates) == ("vjobset.kb.io", False)
+    assert (WEBHOOK.name, WEBHOOK.defaults_updates) == ("vjobset.kb.io", False)
 
 
 DNS = (

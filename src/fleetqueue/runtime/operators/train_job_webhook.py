@@ -8,7 +8,7 @@ from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.api.times import format_time
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime.kinds import (
     CLUSTER_TRAINING_RUNTIME,
     JOB_SET,
@@ -255,22 +255,22 @@ def _name(obj: Object) -> str:
     return str(obj["metadata"].get("name") or "")
 
 
-ADMISSIONS = (
-    Admission(
+WEBHOOKS = (
+    Webhook(
         TRAIN_JOB,
         default=default,
         validate=validate,
         defaults_updates=True,
-        webhook=f"validator.trainjob.{_GROUP}",
+        name=f"validator.trainjob.{_GROUP}",
     ),
-    Admission(
+    Webhook(
         TRAINING_RUNTIME,
         validate=validate_runtime,
-        webhook=f"validator.trainingruntime.{_GROUP}",
+        name=f"validator.trainingruntime.{_GROUP}",
     ),
-    Admission(
+    Webhook(
         CLUSTER_TRAINING_RUNTIME,
         validate=validate_runtime,
-        webhook=f"validator.clustertrainingruntime.{_GROUP}",
+        name=f"validator.clustertrainingruntime.{_GROUP}",
     ),
 )

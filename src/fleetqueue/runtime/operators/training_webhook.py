@@ -7,19 +7,19 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.admission import Admission, Asked
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime.operators.training_kinds import Family
 
 MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 _MANAGED_BY = "spec.runPolicy.managedBy"
 
 
-def admission_of(family: Family) -> Admission:
+def webhook_of(family: Family) -> Webhook:
     """Defaults are not stored: the operator fills them in whenever it looks at a job."""
-    return Admission(
+    return Webhook(
         family.kind,
         validate=partial(validate, family),
-        webhook=f"validator.{family.name.lower()}.training-operator.kubeflow.org",
+        name=f"validator.{family.name.lower()}.training-operator.kubeflow.org",
     )
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object, Resource, split_api_version
+from fleetqueue.kube.webhook_rules import Asked, Webhook
 from fleetqueue.runtime import kinds
-from fleetqueue.runtime.admission import Admission, Asked
 from fleetqueue.runtime.kinds import APP_WRAPPER
 from fleetqueue.runtime.operators import app_wrapper_pod_sets as pod_sets
 
@@ -147,4 +147,4 @@ def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
-ADMISSION = Admission(APP_WRAPPER, default=default, validate=validate, webhook="vappwrapper.kb.io")
+WEBHOOK = Webhook(APP_WRAPPER, default=default, validate=validate, name="vappwrapper.kb.io")

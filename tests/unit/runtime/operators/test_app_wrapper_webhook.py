@@ -8,8 +8,8 @@ from tests.support.app_wrappers import CONTAINERS, job, pod, service, thing, wra
 from tests.support.operators import asked, texts
 
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.operators.app_wrapper_admission import default, validate
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath, infer, value_at
+from fleetqueue.runtime.operators.app_wrapper_webhook import default, validate
 
 pytestmark = [pytest.mark.rule("jobs B.9"), pytest.mark.rule("jobs D.8")]
 

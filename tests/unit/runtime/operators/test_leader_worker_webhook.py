@@ -9,7 +9,7 @@ from tests.support.operators import asked, texts
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import leader_worker_pods
-from fleetqueue.runtime.operators.leader_worker_admission import default, validate
+from fleetqueue.runtime.operators.leader_worker_webhook import default, validate
 
 pytestmark = [pytest.mark.rule("jobs B.8"), pytest.mark.rule("jobs D.7")]
 
