@@ -28,7 +28,7 @@ from fleetqueue.base.clock import SystemClock
 from fleetqueue.errors import UserError
 
 if TYPE_CHECKING:
-    from fleetqueue.embedded.live import LiveOptions
+    from fleetqueue.embedded.live import Live, LiveOptions
 
 logger = logging.getLogger(__name__)
 
@@ -94,17 +94,21 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
             instance, authority = _assemble(options, log)
             tls = _tls(authority, options)
         door = Door(instance.handle, tls)
+        if options.live is not None:
+            # Whoever waits for the server waits for its cluster too.
+            instance.pages.checks["cluster"] = lambda: False
         await instance.start()
         # From here on the instance closes its log itself.
         undo.pop_all()
     try:
+        live = await _prepared(options, instance)
         await _open_door(door, options, listener)
         url = f"https://{_address(options.host)}:{door.port}"
         instance.pages.server_url = url
         kubeconfig = options.data / "kubeconfig"
         with _data_errors(options.data):
             _write_kubeconfig(kubeconfig, url, authority, _admin_pair(authority))
-        async with _live(options, instance):
+        async with _running(live, instance):
             yield Running(instance, url, kubeconfig, door)
     finally:
         # Watches end first, so that the door has nobody left to wait for.
@@ -113,18 +117,27 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
         await instance.stop()
 
 
-@contextlib.asynccontextmanager
-async def _live(options: ServeOptions, instance: Instance) -> AsyncIterator[None]:
-    """Nodes, pods and controllers beside the server, where they are asked for."""
+async def _prepared(options: ServeOptions, instance: Instance) -> "Live | None":
+    """The cluster behind the server, where one is asked for, with its kinds in place."""
     if options.live is None:
-        yield
-        return
+        return None
     from fleetqueue.embedded.live import Live
 
     settings = replace(options.live, api_host=options.host, api_port=options.port)
     live = Live(instance, SystemClock(), random.SystemRandom(), settings)
+    await live.prepare()
+    return live
+
+
+@contextlib.asynccontextmanager
+async def _running(live: "Live | None", instance: Instance) -> AsyncIterator[None]:
+    """Nodes, pods and controllers beside the server."""
+    if live is None:
+        yield
+        return
     try:
         await live.start()
+        instance.pages.checks["cluster"] = lambda: True
         yield
     finally:
         await live.stop()

@@ -10,8 +10,8 @@ from random import Random
 
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.kube.connect import connect
+from fleetqueue.kube.frame import Operator, controller_of
 from fleetqueue.kube.manager import Cluster, Manager
-from fleetqueue.runtime.frame import Operator, controller_of
 
 
 async def run(kubeconfig: str, names: list[str]) -> None:

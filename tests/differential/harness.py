@@ -1,8 +1,10 @@
 """Two control planes side by side, kube-controller-manager's and ours: a story does the same to
 both and compares what they say after each move."""
 
+import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,8 +23,12 @@ from support.server import PlainClient, Server
 
 STEADY_SECONDS = 1.7
 """Both sides must agree for so long: the real Job controller waits a second before it looks."""
-AGREE_SECONDS_MAX = 30.0
+STEADY_LOOKS = 6
+"""And for so many looks, which take longer where the machine is busy, as the controllers do."""
+AGREE_SECONDS_MAX = 120.0
 POLL_SECONDS = 0.25
+RECORD_SECONDS = 5
+"""A recording watch ends and begins anew so often."""
 STORIES_AT_ONCE = 6
 MERGE = {"Content-Type": "application/merge-patch+json"}
 NODE = "node-of-the-test"
@@ -62,10 +68,14 @@ class Side:
     def __init__(self, server: Server, namespace: str) -> None:
         self.name = server.name
         self.namespace = namespace
+        self._server = server
         self._client: PlainClient = server.client()
+        self._records: dict[str, Record] = {}
 
     def close(self) -> None:
         self._client.close()
+        for record in self._records.values():
+            record.is_over.set()
 
     def send(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
@@ -96,6 +106,25 @@ class Side:
         path = path_of(kind, self.namespace, name)
         answer = self._client.send("DELETE", path, options or None)
         assert answer.status in (200, 202, 404), answer.json
+
+    # What was written in between, which a look now and then would miss
+
+    def record(self, created: Object) -> None:
+        """Keep every state of that object from here on; one of a kind."""
+        self._records[created["kind"]] = Record(self._server, created)
+
+    def record_of(self, kind: str) -> list[Object]:
+        """Every state until now, none where nothing was recorded."""
+        record = self._records.get(kind)
+        if record is None:
+            return []
+        name = record.states[0]["metadata"]["name"]
+        ends_at = time.monotonic() + AGREE_SECONDS_MAX
+        while not record.has(self.get(kind, name)):
+            assert record.thread.is_alive(), f"{self.name}: the record of {kind} broke off"
+            assert time.monotonic() < ends_at, f"{self.name}: the record of {kind} is late"
+            time.sleep(POLL_SECONDS)
+        return list(record.states)
 
     # Pods, moved as a scheduler and a kubelet move them
 
@@ -162,6 +191,37 @@ class Side:
         self.delete("Pod", pod["metadata"]["name"], gracePeriodSeconds=0)
 
 
+class Record:
+    """All states of one object, watched by a thread of its own."""
+
+    def __init__(self, server: Server, created: Object) -> None:
+        self.states = [created]
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self._run, args=(server,), daemon=True)
+        self.thread.start()
+
+    def has(self, state: Object | None) -> bool:
+        version = state and state["metadata"]["resourceVersion"]
+        return version in [None, *(each["metadata"]["resourceVersion"] for each in self.states)]
+
+    def _run(self, server: Server) -> None:
+        with server.client() as client:
+            while not self.is_over.is_set():
+                self._watch(client)
+
+    def _watch(self, client: PlainClient) -> None:
+        metadata = self.states[-1]["metadata"]
+        path = path_of(self.states[0]["kind"], metadata["namespace"])
+        query = (
+            f"?watch=1&timeoutSeconds={RECORD_SECONDS}&resourceVersion={metadata['resourceVersion']}"
+            f"&fieldSelector=metadata.name%3D{metadata['name']}"
+        )
+        for line in client.send("GET", path + query).body.splitlines():
+            event = json.loads(line)
+            assert event["type"] != "ERROR", event
+            self.states.append(event["object"])
+
+
 @dataclass
 class Planes:
     """Both control planes, running."""
@@ -204,14 +264,15 @@ class Story:
     def agree(self, look: Callable[[Side], Any], what: str = "") -> Any:
         """What both say once they say the same, and keep to it."""
         ends_at = time.monotonic() + AGREE_SECONDS_MAX
-        since, last = time.monotonic(), None
+        since, last, looks = time.monotonic(), None, 0
         real = mine = None
         while time.monotonic() < ends_at:
             real, mine = look(self.reference), look(self.ours)
             now = time.monotonic()
+            looks += 1
             if real != mine or real != last:
-                since, last = now, real
-            elif now - since >= STEADY_SECONDS:
+                since, last, looks = now, real, 0
+            elif now - since >= STEADY_SECONDS and looks >= STEADY_LOOKS:
                 return real
             time.sleep(POLL_SECONDS)
         raise AssertionError(f"{what}\n--- {self.reference.name}\n{pformat(real, width=150)}\n"

@@ -1,42 +1,54 @@
 """A distributed program in one file: every rank meets rank 0 at the address its operator injected,
 they add up their ranks, and each prints the sum.
 
-It finds out where it is from whichever variables are there: torch, JAX, TensorFlow, MPI, or JobSet.
+It finds out where it is from whichever variables are there.
 """
 
 import json
 import os
-import re
 import socket
 import sys
 import time
+from typing import Any
 
 
 def whereabouts() -> tuple[int, int, str, int]:
     """Rank, world size, and the address and port of rank 0."""
     env = os.environ
     if "TF_CONFIG" in env:
-        config = json.loads(env["TF_CONFIG"])
-        order = [kind for kind in ("chief", "master", "worker", "ps") if kind in config["cluster"]]
-        hosts = [host for kind in order for host in config["cluster"][kind]]
-        task = config["task"]
-        before = sum(len(config["cluster"][k]) for k in order[: order.index(task["type"])])
-        host, _, port = hosts[0].rpartition(":")
-        return before + int(task["index"]), len(hosts), host, int(port)
-    if "COORDINATOR_ADDRESS" in env:
-        return (
-            int(env["PROCESS_ID"]), int(env["NUM_PROCESSES"]),
-            env["COORDINATOR_ADDRESS"], int(env["COORDINATOR_PORT"]),
-        )  # fmt: skip
-    if "PET_NNODES" in env and "PET_NODE_RANK" in env:
-        return (
-            int(env["PET_NODE_RANK"]), int(env["PET_NNODES"]),
-            env["PET_MASTER_ADDR"], int(env["PET_MASTER_PORT"]),
-        )  # fmt: skip
-    if "RANK" in env:
-        return int(env["RANK"]), int(env["WORLD_SIZE"]), env["MASTER_ADDR"], int(env["MASTER_PORT"])
-    index = int(env["JOB_COMPLETION_INDEX"])
-    return index, int(env["WORLD"]), env["ROOT"], 29400
+        return of_tensorflow(json.loads(env["TF_CONFIG"]))
+    for rank, world, address, port in VARIABLES:
+        if rank in env and world in env:
+            host, _, own_port = env[address].partition(":")
+            number = own_port or env.get(port) or port
+            return int(env[rank].rpartition("-")[2]), int(env[world]), host, int(number)
+    raise SystemExit("nobody says which rank this is")
+
+
+VARIABLES = (
+    ("PROCESS_ID", "NUM_PROCESSES", "COORDINATOR_ADDRESS", "COORDINATOR_PORT"),
+    ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS", ""),
+    ("DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "ROOT", "29400"),
+    ("PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+    ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
+    # Paddle has ranks come to terms among themselves; here the pod's number will do.
+    ("HOSTNAME", "PADDLE_NNODES", "PADDLE_MASTER", ""),
+    ("LWS_WORKER_INDEX", "LWS_GROUP_SIZE", "LWS_LEADER_ADDRESS", "29400"),
+    ("JOB_COMPLETION_INDEX", "WORLD", "ROOT", "29400"),
+)
+"""Where each kind says the rank, the number of ranks, the address of rank 0, and its port, which
+may stand behind the address or be a fixed one.
+"""
+
+
+def of_tensorflow(config: "dict[str, Any]") -> tuple[int, int, str, int]:
+    cluster, task = config["cluster"], config["task"]
+    order = [kind for kind in ("chief", "master", "worker", "ps") if kind in cluster]
+    hosts = [host for kind in order for host in cluster[kind]]
+    before = sum(len(cluster[kind]) for kind in order[: order.index(task["type"])])
+    host, _, port = hosts[0].rpartition(":")
+    return before + int(task["index"]), len(hosts), host, int(port)
 
 
 def listen(port: int) -> socket.socket:
@@ -62,9 +74,11 @@ def reduce_as_root(world: int, port: int) -> int:
 
 
 def reduce_as_peer(rank: int, host: str, port: int) -> int:
-    for _ in range(600):
+    for _ in range(3600):
         try:
             with socket.create_connection((host, port), timeout=10) as root:
+                # Rank 0 answers when all are there, however long that takes.
+                root.settimeout(None)
                 root.sendall(f"{rank}\n".encode())
                 return int(root.makefile().readline())
         except (OSError, ValueError):
@@ -73,15 +87,17 @@ def reduce_as_peer(rank: int, host: str, port: int) -> int:
 
 
 def main() -> None:
+    """`allreduce.py [fail-at-N | fail-once-at-N]`: that rank exits with 3, each time or once."""
     rank, world, host, port = whereabouts()
-    failing = re.fullmatch(r"fail-once-at-(\d+)", sys.argv[1]) if len(sys.argv) > 1 else None
-    if failing and rank == int(failing[1]):
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    if word.endswith(f"-at-{rank}"):
         marker = os.path.join(os.environ["MARKS"], f"failed-{rank}")
-        if not os.path.exists(marker):
+        if not word.startswith("fail-once") or not os.path.exists(marker):
             open(marker, "w").close()
-            raise SystemExit(3)
+            raise SystemExit(int(os.environ.get("EXIT_CODE", "3")))
     total = reduce_as_root(world, port) if rank == 0 else reduce_as_peer(rank, host, port)
-    print(f"rank {rank} of {world}: sum {total}", flush=True)
+    # In one piece: several ranks may share an output.
+    sys.stdout.write(f"rank {rank} of {world}: sum {total}\n")
 
 
 main()

@@ -1,20 +1,23 @@
 """A whole cluster in a process of its own, started as a user starts it, for all tests here."""
 
+import http.client
 import os
 import signal
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from live.watching import Watches
 from support.ours import start_ours
 from support.server import Server
 
 Object = dict[str, Any]
 PROGRAM = Path(__file__).parent / "allreduce.py"
-DEADLINE_SECONDS = 90.0
+DEADLINE_SECONDS = 180.0
 PLURALS = {
     "Pod": "/api/v1/namespaces/{ns}/pods",
     "Service": "/api/v1/namespaces/{ns}/services",
@@ -22,12 +25,15 @@ PLURALS = {
     "Event": "/api/v1/namespaces/{ns}/events",
     "Job": "/apis/batch/v1/namespaces/{ns}/jobs",
     "Deployment": "/apis/apps/v1/namespaces/{ns}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{ns}/statefulsets",
     "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{ns}/jobsets",
     "PyTorchJob": "/apis/kubeflow.org/v1/namespaces/{ns}/pytorchjobs",
     "TFJob": "/apis/kubeflow.org/v1/namespaces/{ns}/tfjobs",
     "JAXJob": "/apis/kubeflow.org/v1/namespaces/{ns}/jaxjobs",
     "XGBoostJob": "/apis/kubeflow.org/v1/namespaces/{ns}/xgboostjobs",
+    "PaddleJob": "/apis/kubeflow.org/v1/namespaces/{ns}/paddlejobs",
     "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainjobs",
+    "TrainingRuntime": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainingruntimes",
     "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{ns}/mpijobs",
     "RayJob": "/apis/ray.io/v1/namespaces/{ns}/rayjobs",
     "AppWrapper": "/apis/workload.codeflare.dev/v1beta2/namespaces/{ns}/appwrappers",
@@ -38,13 +44,17 @@ PLURALS = {
 class Live:
     """A running cluster as a test uses it, in a namespace of the test's own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *flags: str) -> None:
         self.directory = directory
+        self._flags = flags
         self.namespace = "default"
+        self._looked_at: dict[tuple[str, str], str] = {}
+        """Lists, and single objects by name, with the revisions at which they were first seen."""
+        self._seen: set[int] = set()
         self.server = self._start()
 
     def _start(self, port: int = 0) -> Server:
-        return start_ours(self.directory, flags=(), port=port)
+        return start_ours(self.directory, flags=self._flags, port=port)
 
     def use(self, namespace: str) -> None:
         self.namespace = namespace
@@ -57,6 +67,15 @@ class Live:
             answer = client.send(method, path, body, headers)
         is_json = "json" in answer.header("content-type")
         return answer.status, answer.json if is_json else answer.body.decode()
+
+    def open(self, path: str) -> tuple[socket.socket, http.client.HTTPResponse]:
+        """An answer that goes on for as long as it is read."""
+        connection = self.server.client().connect()
+        connection.timeout = DEADLINE_SECONDS
+        headers = {"Authorization": f"Bearer {self.server.token}"}
+        connection.request("GET", path, headers=headers)
+        opened: socket.socket = connection.sock
+        return opened, connection.getresponse()
 
     def path(self, kind: str, name: str = "") -> str:
         base = PLURALS[kind].format(ns=self.namespace)
@@ -72,11 +91,19 @@ class Live:
         status, found = self.send("GET", self.path(kind, name))
         assert status == 200, found
         obj: Object = found
+        self._looked_at.setdefault((self.path(kind), name), obj["metadata"]["resourceVersion"])
         return obj
 
     def all(self, kind: str) -> list[Object]:
-        found: list[Object] = self.send("GET", self.path(kind))[1]["items"]
+        answer = self.send("GET", self.path(kind))[1]
+        self._looked_at.setdefault((self.path(kind), ""), answer["metadata"]["resourceVersion"])
+        found: list[Object] = answer["items"]
         return found
+
+    def pods(self, phase: str = "") -> list[str]:
+        """The names of those in a phase."""
+        found = [pod for pod in self.all("Pod") if phase in ("", pod["status"].get("phase"))]
+        return sorted(str(pod["metadata"]["name"]) for pod in found)
 
     def patch(self, kind: str, name: str, patch: Object) -> None:
         status, answer = self.send(
@@ -85,29 +112,55 @@ class Live:
         assert status == 200, answer
 
     def delete(self, kind: str, name: str) -> None:
-        assert self.send("DELETE", self.path(kind, name))[0] in (200, 202)
+        """With all that belongs to it, as kubectl does."""
+        path = f"{self.path(kind, name)}?propagationPolicy=Background"
+        assert self.send("DELETE", path)[0] in (200, 202)
 
     def logs(self, pod: str, query: str = "") -> str:
         status, text = self.send("GET", f"{self.path('Pod', pod)}/log{query}")
         assert status == 200, text
         return str(text)
 
+    # Waiting
+
     def until(self, what: str, is_so: Callable[[], Any]) -> Any:
+        """Looks again whenever something changed that was looked at, objects or processes."""
         ends_at = time.monotonic() + DEADLINE_SECONDS
-        while time.monotonic() < ends_at:
-            found = is_so()
-            if found:
-                return found
-            time.sleep(0.05)
+        with Watches(self.open) as watches:
+            while time.monotonic() < ends_at:
+                self._looked_at.clear()
+                self._seen.clear()
+                watches.begin()
+                found = is_so()
+                if found:
+                    return found
+                assert self._looked_at or self._seen, "nothing is looked at that could change"
+                for (path, name), revision in self._looked_at.items():
+                    watches.follow_objects(path, name, revision)
+                for pid in self._seen:
+                    watches.follow_process(pid)
+                watches.wait(ends_at - time.monotonic())
         pods = [(pod["metadata"]["name"], pod["status"]) for pod in self.all("Pod")]
         raise AssertionError(f"never: {what}\n{pods}\n{self.log_text()[-3000:]}")
 
-    def condition(self, kind: str, name: str, type: str) -> bool:
+    def says(self, pod: str, text: str) -> None:
+        """Follows the log of a pod that runs until the text is in it."""
+        connection, answer = self.open(f"{self.path('Pod', pod)}/log?follow=true")
+        heard = ""
+        with connection, answer:
+            while text not in heard:
+                line = answer.readline().decode()
+                assert line, f"{pod} never said {text!r}: {heard!r}"
+                heard += line
+
+    def condition(self, kind: str, name: str, type: str) -> Object | None:
+        """The one of that type, where it is true."""
         status = self.get(kind, name).get("status") or {}
-        return any(
-            each["type"] == type and each["status"] == "True"
-            for each in status.get("conditions") or ()
-        )
+        for each in status.get("conditions") or ():
+            if each["type"] == type and each["status"] == "True":
+                found: Object = each
+                return found
+        return None
 
     def phase(self, pod: str) -> str:
         return str((self.get("Pod", pod).get("status") or {}).get("phase") or "")
@@ -120,21 +173,24 @@ class Live:
 
     # Its processes
 
-    def processes(self, text: str) -> list[int]:
-        """Those whose environment says that they belong to this cluster, by a text in their
-        command.
-        """
-        found = []
+    def uids(self) -> set[str]:
+        return {str(pod["metadata"]["uid"]) for pod in self.all("Pod")}
+
+    def processes(self, uids: Iterable[str]) -> set[int]:
+        """Those that live in the directories of these pods, whatever they have become."""
+        marks = [f"/pods/{uid}/".encode() for uid in uids]
+        found = set()
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                variables = (entry / "environ").read_bytes()
                 is_zombie = ") Z " in (entry / "stat").read_text()
             except OSError:
                 continue
-            if text in command and not is_zombie:
-                found.append(int(entry.name))
+            if not is_zombie and any(mark in variables for mark in marks):
+                found.add(int(entry.name))
+        self._seen |= found
         return found
 
     def kill(self) -> None:

@@ -89,9 +89,10 @@ def test_a_pod_that_ignores_the_signal_to_end(live: Live) -> None:
     body = pod("a", "sh", "-c", script)
     body["spec"]["terminationGracePeriodSeconds"] = 1
     live.create(body)
-    live.until("it runs", lambda: live.phase("a") == "Running" and "deaf" in live.logs("a"))
+    live.until("it runs", lambda: live.phase("a") == "Running")
+    live.says("a", "deaf")
     live.delete("Pod", "a")
-    live.until("it is gone", lambda: live.send("GET", live.path("Pod", "a"))[0] == 404)
+    live.until("it is gone", lambda: not live.pods())
     assert "Stopping container c" in live.events("Killing")
 
 

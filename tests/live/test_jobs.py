@@ -1,192 +1,133 @@
 """Jobs of every kind as real processes: ranks meet over the injected addresses and add up."""
 
-import sys
 from typing import Any
 
 import pytest
 
-from live.conftest import PROGRAM, Live
+from live import objects
+from live.conftest import Live
+from live.objects import REDUCE, TRAINING, template, thing
 
 Object = dict[str, Any]
-RUN = [sys.executable, str(PROGRAM)]
 
 
-def template(name: str, command: list[str] | None = None, **spec: Any) -> Object:
-    container = {"name": name, "image": "python:3", "command": command or RUN}
-    return {"spec": {"containers": [container], **spec}}
-
-
-def job(kind: str, api_version: str, name: str, **spec: Any) -> Object:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+def reduced(world: int) -> list[str]:
+    """What the ranks of a world of that size say, each once."""
+    total = world * (world - 1) // 2
+    return [f"rank {rank} of {world}: sum {total}\n" for rank in range(world)]
 
 
 @pytest.mark.rule("jobs B.1")
 def test_an_indexed_job_runs_each_index_once(live: Live) -> None:
     command = ["sh", "-c", "echo index $JOB_COMPLETION_INDEX on $(hostname)"]
-    spec = {"completions": 3, "parallelism": 2, "completionMode": "Indexed"}
-    live.create(
-        job("Job", "batch/v1", "a", **spec, template=template("c", command, restartPolicy="Never"))
-    )
+    live.create(objects.job(command, "a", completions=3, parallelism=2, completionMode="Indexed"))
     live.until("the Job completes", lambda: live.condition("Job", "a", "Complete"))
     assert live.get("Job", "a")["status"]["completedIndexes"] == "0-2"
-    said = sorted(live.logs(pod["metadata"]["name"]) for pod in live.all("Pod"))
+    said = sorted(live.logs(pod) for pod in live.pods())
     assert said == [f"index {n} on a-{n}\n" for n in range(3)]
 
 
-@pytest.mark.rule("jobs B.4")
-@pytest.mark.parametrize(
-    ("kind", "container", "field", "replicas"),
-    [
-        ("PyTorchJob", "pytorch", "pytorchReplicaSpecs", {"Master": 1, "Worker": 3}),
-        ("TFJob", "tensorflow", "tfReplicaSpecs", {"Chief": 1, "Worker": 2}),
-        ("JAXJob", "jax", "jaxReplicaSpecs", {"Worker": 3}),
-        ("XGBoostJob", "xgboost", "xgbReplicaSpecs", {"Master": 1, "Worker": 1}),
-    ],
-)
-def test_the_ranks_of_a_training_job_meet(
-    live: Live, kind: str, container: str, field: str, replicas: dict[str, int]
-) -> None:
-    specs = {role: {"replicas": n, "template": template(container)} for role, n in replicas.items()}
-    live.create(job(kind, "kubeflow.org/v1", "t", **{field: specs}))
+@pytest.mark.rule("jobs B.4", "jobs C.6", "jobs C.12")
+@pytest.mark.parametrize("kind", TRAINING)
+def test_the_ranks_of_a_training_job_meet(live: Live, kind: str) -> None:
+    live.create(objects.training_job(kind, REDUCE))
     live.until(f"the {kind} succeeds", lambda: live.condition(kind, "t", "Succeeded"))
-    world = sum(replicas.values())
-    total = world * (world - 1) // 2
-    first = next(iter(replicas)).lower()
-    assert live.logs(f"t-{first}-0") == f"rank 0 of {world}: sum {total}\n"
+    # The job may be over with its first rank, and the others a moment later.
+    live.until("all ranks end", lambda: len(live.pods("Succeeded")) == 3)
+    assert sorted(live.logs(pod) for pod in live.pods()) == reduced(3)
 
 
-@pytest.mark.rule("jobs B.6")
-def test_the_nodes_of_a_train_job_meet(live: Live) -> None:
-    trainer = {"numNodes": 2, "image": "python:3", "command": RUN}
-    live.create(
-        job(
-            "TrainJob", "trainer.kubeflow.org/v1alpha1", "t",
-            runtimeRef={"name": "torch-distributed"}, trainer=trainer,
-        )
-    )  # fmt: skip
+@pytest.mark.rule("jobs B.6", "jobs C.12")
+@pytest.mark.parametrize("runtime", ["torch-distributed", "jax-distributed", "xgboost-distributed"])
+def test_the_nodes_of_a_train_job_meet(live: Live, runtime: str) -> None:
+    live.create(objects.train_job(REDUCE, nodes=3, runtime=runtime))
     live.until("the TrainJob completes", lambda: live.condition("TrainJob", "t", "Complete"))
-    said = sorted(live.logs(pod["metadata"]["name"]) for pod in live.all("Pod"))
-    assert said == ["rank 0 of 2: sum 1\n", "rank 1 of 2: sum 1\n"]
+    assert sorted(live.logs(pod) for pod in live.pods()) == reduced(3)
 
 
-@pytest.mark.rule("jobs B.3")
+@pytest.mark.rule("jobs B.3", "jobs C.6")
 def test_the_jobs_of_a_job_set_find_each_other_and_the_first_decides(live: Live) -> None:
-    env = [{"name": "WORLD", "value": "2"}, {"name": "ROOT", "value": "s-workers-0-0.s"}]
-    workers = template("c", restartPolicy="Never")
-    workers["spec"]["containers"][0]["env"] = env
-    helper = template("c", ["sleep", "600"], restartPolicy="Never")
-    both = {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": workers}
-    live.create(
-        job(
-            "JobSet", "jobset.x-k8s.io/v1alpha2", "s",
-            successPolicy={"operator": "All", "targetReplicatedJobs": ["workers"]},
-            replicatedJobs=[
-                {"name": "workers", "template": {"spec": both}},
-                {"name": "helper", "template": {"spec": {"template": helper}}},
-            ],
-        )
-    )  # fmt: skip
+    made = objects.job_set(REDUCE)
+    helper = {"name": "helper", "template": {"spec": objects.job(objects.WAIT)["spec"]}}
+    made["spec"]["replicatedJobs"].append(helper)
+    made["spec"]["successPolicy"] = {"operator": "All", "targetReplicatedJobs": ["workers"]}
+    live.create(made)
     live.until("the JobSet completes", lambda: live.condition("JobSet", "s", "Completed"))
-    live.until(
-        "the helper is gone",
-        lambda: not any("helper" in pod["metadata"]["name"] for pod in live.all("Pod")),
-    )
+    live.until("the helper is gone", lambda: not any("helper" in pod for pod in live.pods()))
+    assert sorted(live.logs(pod) for pod in live.pods()) == reduced(3)
 
 
-@pytest.mark.rule("jobs B.4")
-def test_a_rank_that_fails_is_started_again(live: Live, tmp_path_factory: Any) -> None:
-    marks = str(tmp_path_factory.mktemp("marks"))
-    spec = template("pytorch", [*RUN, "fail-once-at-1"])
-    spec["spec"]["containers"][0]["env"] = [{"name": "MARKS", "value": marks}]
-    roles = {
-        "Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": spec},
-        "Worker": {"replicas": 1, "restartPolicy": "OnFailure", "template": spec},
-    }
-    live.create(job("PyTorchJob", "kubeflow.org/v1", "t", pytorchReplicaSpecs=roles))
-    live.until("the job succeeds", lambda: live.condition("PyTorchJob", "t", "Succeeded"))
-    (status,) = live.get("Pod", "t-worker-0")["status"]["containerStatuses"]
-    assert status["restartCount"] == 1
-
-
-def test_suspending_ends_the_processes_and_resuming_starts_them(live: Live) -> None:
-    command = ["sh", "-c", "exec sleep 4711"]
-    spec = {"replicas": 1, "template": template("pytorch", command)}
-    live.create(
-        job(
-            "PyTorchJob",
-            "kubeflow.org/v1",
-            "t",
-            pytorchReplicaSpecs={"Master": spec, "Worker": spec},
-        )
-    )
-    live.until("two processes", lambda: len(live.processes("sleep 4711")) == 2)
-    live.patch("PyTorchJob", "t", {"spec": {"runPolicy": {"suspend": True}}})
-    live.until("the job is suspended", lambda: live.condition("PyTorchJob", "t", "Suspended"))
-    live.until("no process is left", lambda: not live.processes("sleep 4711"))
-    live.patch("PyTorchJob", "t", {"spec": {"runPolicy": {"suspend": False}}})
-    live.until("two processes again", lambda: len(live.processes("sleep 4711")) == 2)
-    live.delete("PyTorchJob", "t")
-    live.until("no process is left", lambda: not live.processes("sleep 4711"))
-    live.until("no pod is left", lambda: not live.all("Pod"))
-
-
-@pytest.mark.rule("jobs C.7")
+@pytest.mark.rule("jobs B.7", "jobs C.7")
 def test_a_ray_job_runs_its_entrypoint_without_ray(live: Live) -> None:
-    def group(name: str) -> Object:
-        container = {"name": name, "image": "rayproject/ray:2.46.0"}
-        return {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}
+    live.create(objects.ray_job(["python3", "-c", "print(6 * 7)"]))
+    live.until("the RayJob completes", lambda: ray_status(live) == ("Complete", "SUCCEEDED"))
+    submitters = [p["metadata"]["name"] for p in live.all("Pod") if "job-name" in labels(p)]
+    assert [live.logs(pod) for pod in submitters] == ["42\n"]
+    live.until("its cluster is gone", lambda: live.pods() == sorted(submitters))
 
-    workers = {"groupName": "w", "replicas": 1, "minReplicas": 1, "maxReplicas": 1}
-    cluster = {
-        "headGroupSpec": group("ray-head"),
-        "workerGroupSpecs": [{**workers, **group("ray-worker")}],
-    }
+
+@pytest.mark.rule("jobs B.7", "jobs C.7")
+def test_a_ray_job_whose_entrypoint_fails_has_failed(live: Live) -> None:
     live.create(
-        job(
-            "RayJob", "ray.io/v1", "r",
-            entrypoint="python3 -c 'print(6 * 7)'", shutdownAfterJobFinishes=True,
-            rayClusterSpec=cluster,
-        )
-    )  # fmt: skip
-    live.until(
-        "the RayJob completes",
-        lambda: live.get("RayJob", "r").get("status", {}).get("jobDeploymentStatus") == "Complete",
+        objects.ray_job(["sh", "-c", "echo lost; exit 9"], submitterConfig={"backoffLimit": 0})
     )
-    assert live.get("RayJob", "r")["status"]["jobStatus"] == "SUCCEEDED"
-    (submitter,) = [p["metadata"]["name"] for p in live.all("Pod") if "job-name" in labels(p)]
-    assert live.logs(submitter) == "42\n"
+    live.until("the RayJob fails", lambda: ray_status(live)[0] == "Failed")
+    status = live.get("RayJob", "r")["status"]
+    assert (status["jobStatus"], status["reason"]) == ("FAILED", "AppFailed")
 
 
 @pytest.mark.rule("jobs B.9")
 def test_an_app_wrapper_runs_what_it_wraps(live: Live) -> None:
-    inner = job(
-        "Job", "batch/v1", "wrapped",
-        template=template("c", ["echo", "wrapped"], restartPolicy="Never"),
-    )  # fmt: skip
-    wrapper = job(
-        "AppWrapper", "workload.codeflare.dev/v1beta2", "a", components=[{"template": inner}]
-    )
-    live.create(wrapper)
-    live.until(
-        "it succeeds",
-        lambda: live.get("AppWrapper", "a").get("status", {}).get("phase") == "Succeeded",
-    )
+    inner = objects.training_job("PyTorchJob", REDUCE)
+    live.create(objects.app_wrapper(inner, objects.job(["echo", "beside"])))
+    live.until("it succeeds", lambda: phase(live, "AppWrapper", "a") == "Succeeded")
+    assert live.condition("PyTorchJob", "t", "Succeeded")
+    said = {pod: live.logs(pod) for pod in live.pods()}
+    assert sorted(said.values()) == sorted(["beside\n", *reduced(3)])
 
 
-@pytest.mark.rule("jobs B.8")
-def test_the_pods_of_a_leader_worker_set_know_their_leader(live: Live) -> None:
-    command = ["sh", "-c", "echo $LWS_WORKER_INDEX of $LWS_LEADER_ADDRESS; exec sleep 600"]
-    spec = {"size": 2, "workerTemplate": template("c", command)}
+@pytest.mark.rule("jobs B.8", "jobs C.6")
+def test_the_pods_of_a_leader_worker_set_meet_at_their_leader(live: Live) -> None:
+    command = ["sh", "-c", f"{' '.join(REDUCE)}; exec sleep 100000"]
+    live.create(objects.leader_worker_set(command))
+    live.until("it is available", lambda: live.condition("LeaderWorkerSet", "l", "Available"))
+    for rank, pod in enumerate(("l-0", "l-0-1", "l-0-2")):
+        live.says(pod, reduced(3)[rank])
+    uids = live.uids()
+    live.delete("LeaderWorkerSet", "l")
+    live.until("no pod is left", lambda: not live.pods())
+    assert not live.processes(uids)
+
+
+@pytest.mark.rule("jobs B.2", "jobs C.6")
+def test_the_pods_of_a_stateful_set_meet_by_name(live: Live) -> None:
+    labels = {"app": "s"}
+    known = {"WORLD": "3", "ROOT": "s-0.s"}
+    program = f"JOB_COMPLETION_INDEX=${{HOSTNAME##*-}} {' '.join(REDUCE)}; exec sleep 100000"
+    pod = template("c", ["sh", "-c", program], known)
+    pod["metadata"] = {"labels": labels}
+    service = {"clusterIP": "None", "selector": labels, "publishNotReadyAddresses": True}
+    live.create(thing("Service", "v1", "s", **service))
     live.create(
-        job(
-            "LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "l",
-            replicas=1, leaderWorkerTemplate=spec,
+        thing(
+            "StatefulSet", "apps/v1", "s",
+            replicas=3, serviceName="s", podManagementPolicy="Parallel",
+            selector={"matchLabels": labels}, template=pod,
         )
     )  # fmt: skip
-    live.until("it is available", lambda: live.condition("LeaderWorkerSet", "l", "Available"))
-    assert live.logs("l-0-1") == f"1 of l-0.l.{live.namespace}\n"
-    live.delete("LeaderWorkerSet", "l")
-    live.until("no pod is left", lambda: not live.all("Pod"))
+    live.until("all run", lambda: live.pods("Running") == ["s-0", "s-1", "s-2"])
+    for rank in range(3):
+        live.says(f"s-{rank}", reduced(3)[rank])
+    live.delete("StatefulSet", "s")
+
+
+def phase(live: Live, kind: str, name: str) -> str:
+    return str((live.get(kind, name).get("status") or {}).get("phase") or "")
+
+
+def ray_status(live: Live) -> tuple[str, str]:
+    status = live.get("RayJob", "r").get("status") or {}
+    return str(status.get("jobDeploymentStatus") or ""), str(status.get("jobStatus") or "")
 
 
 def labels(pod: Object) -> Object:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fleetqueue.api.pods.terms import PodTerm, pod_term
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.scheduling.cycle import Placed, Waits, schedule
 from fleetqueue.runtime.scheduling.pods import PodInfo
 from fleetqueue.runtime.scheduling.state import ClusterState
-from fleetqueue.runtime.scheduling.terms import PodTerm, pod_term
 from support.scheduling import HOST, REQUIRED, node, pod
 
 pytestmark = pytest.mark.rule("jobs C.10")

@@ -8,12 +8,12 @@ from typing import Any
 from tests.support import operators
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Plan, title
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import app_wrapper
 from fleetqueue.runtime.operators.app_wrapper_components import make_component
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import pod_sets_of
 from fleetqueue.runtime.operators.app_wrapper_settings import Settings
-from fleetqueue.runtime.plan import Plan, title
 
 GROUP = "workload.codeflare.dev"
 CONTAINERS = [{"name": "main", "image": "busybox"}]

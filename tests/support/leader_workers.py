@@ -5,14 +5,14 @@ from typing import Any
 
 from tests.support import operators
 
+from fleetqueue.kube.plan import Apply, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import leader_worker_children as children
 from fleetqueue.runtime.operators import leader_worker_set
 from fleetqueue.runtime.operators import leader_worker_spec as keys
-from fleetqueue.runtime.operators.leader_worker_webhook import default
 from fleetqueue.runtime.operators.leader_worker_pods import default as default_pod
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet, label
-from fleetqueue.runtime.plan import Apply, Plan
+from fleetqueue.runtime.operators.leader_worker_webhook import default
 
 GROUP = "leaderworkerset.x-k8s.io"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from tests.support import operators
 
+from fleetqueue.kube.plan import Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import mpi_job
 from fleetqueue.runtime.operators import mpi_job_children as children
 from fleetqueue.runtime.operators.mpi_job_spec import MpiJob
-from fleetqueue.runtime.plan import Plan
 
 GROUP = "kubeflow.org"
 

@@ -5,9 +5,9 @@ from functools import cache
 
 from fleetqueue.api.crds import all_crds
 from fleetqueue.embedded.webhooks import DeclaredHook
+from fleetqueue.kube.frame import Operator, controller_of
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.webhook_rules import Webhook
-from fleetqueue.runtime.frame import Operator, controller_of
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.testing import Fleet, FleetCluster
 

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
 from fleetqueue.kube.webhook_rules import Asked
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Patch, Plan, Status
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIME = "2026-01-01T12:00:00Z"

@@ -6,9 +6,9 @@ from typing import Any
 from fleetqueue.api import times
 from fleetqueue.api.crds import all_crds
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.operators import ray_cluster, ray_job, ray_service
 from fleetqueue.runtime.operators.ray_job_draft import Settings

@@ -40,6 +40,7 @@ def start_reference(
     tokens: str = "",
     flags: Sequence[str] = (),
     more_controllers: Sequence[str] = (),
+    manager_flags: Sequence[str] = (),
 ) -> Server:
     """A fresh kube-apiserver; `tokens` and `flags` add to its token file and its flags."""
     folder = binaries()
@@ -76,7 +77,7 @@ def start_reference(
                 _spawn(
                     directory,
                     "kube-controller-manager",
-                    _manager(folder, directory, more_controllers),
+                    [*_manager(folder, directory, more_controllers), *manager_flags],
                 )
             )
             _wait_for(server, "/api/v1/namespaces/default/serviceaccounts/default")

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.support import operators
 
+from fleetqueue.kube.plan import Apply, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import train_job, train_job_children
 from fleetqueue.runtime.operators.training_runtimes import runtimes
-from fleetqueue.runtime.plan import Apply, Plan
 
 GROUP = "trainer.kubeflow.org"
 

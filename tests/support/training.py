@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.support import operators
 
+from fleetqueue.kube.plan import Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import (
     jax_job,
@@ -16,7 +17,6 @@ from fleetqueue.runtime.operators import (
 from fleetqueue.runtime.operators import training_pods as made
 from fleetqueue.runtime.operators.training_jobs import decide
 from fleetqueue.runtime.operators.training_kinds import Family, training_job
-from fleetqueue.runtime.plan import Plan
 
 PYTORCH, TF, XGBOOST = pytorch_job.FAMILY, tf_job.FAMILY, xgboost_job.FAMILY
 PADDLE, JAX = paddle_job.FAMILY, jax_job.FAMILY

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.api import times
+from fleetqueue.apiserver.extensions import Extensions
 from fleetqueue.apiserver.feed import Feed
 from fleetqueue.apiserver.hooks import Hooks
 from fleetqueue.apiserver.registry import Registry, Resource
@@ -42,9 +43,14 @@ class Core:
     runtime: "PodRuntime | None" = None
     tokens: "TokenIssuer | None" = None
     conversion_remote: "Remote | None" = None
+    extensions: Extensions = field(init=False)
+    """Groups that others in this process answer."""
     service_network: IPv4Network = SERVICE_NETWORK
     """Where the addresses of Services come from."""
     _second: tuple[datetime, str] = (datetime.min.replace(tzinfo=UTC), "")
+
+    def __post_init__(self) -> None:
+        self.extensions = Extensions(self.registry)
 
     def now(self) -> str:
         """The time as objects carry it; formatted once a second."""

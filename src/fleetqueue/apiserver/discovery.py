@@ -88,14 +88,19 @@ class Discovery:
             case ["api"]:
                 return _api_versions(self._address)
             case ["apis"] if form == AGGREGATED_TYPE:
-                return self._aggregated(self._named_groups())
+                return self._with_described(self._aggregated(self._named_groups()))
             case ["apis"]:
                 groups = [self._group(name) for name in self._named_groups()]
+                groups += [each.discovered() for each in self._core.extensions]
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case ["api", version]:
                 return self._resource_list("", version)
             case ["apis", group] if group in self._groups and group:
                 return {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
+            case ["apis", group] if (found := self._core.extensions.get(group)) is not None:
+                return {"kind": "APIGroup", "apiVersion": "v1", **found.discovered()}
+            case ["apis", group, version] if group in self._core.extensions:
+                return self._extension_list(group, version)
             case ["apis", group, version]:
                 return self._resource_list(group, version)
         return None
@@ -158,11 +163,24 @@ class Discovery:
             "items": items,
         }
 
+    def _extension_list(self, group: str, version: str) -> Object | None:
+        found = self._core.extensions.get(group)
+        if found is None or version not in found.versions:
+            return None
+        return found.resource_list(version)
+
+    def _with_described(self, document: Object) -> Object:
+        described = [each.described() for each in self._core.extensions]
+        return {**document, "items": [*document["items"], *described]}
+
     def _paths(self) -> list[str]:
         paths = ["/api", "/api/v1", "/apis", "/apis/", *OTHER_PATHS]
         for group in self._named_groups():
             paths.append(f"/apis/{group}")
             paths += [f"/apis/{group}/{version}" for version in self._versions(group)]
+        for extension in self._core.extensions:
+            paths.append(f"/apis/{extension.name}")
+            paths += [f"/apis/{extension.name}/{version}" for version in extension.versions]
         return sorted(paths)
 
 

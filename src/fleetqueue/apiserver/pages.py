@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.tokens import Issuer
@@ -14,6 +14,7 @@ from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.apiserver.routes import Route
 
 KUBERNETES = "v1.34.4"
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HEALTH = ("healthz", "livez", "readyz")
 ISSUER_PATHS = ("/.well-known/openid-configuration", "/openid/v1/jwks")
 
@@ -29,6 +30,8 @@ class Pages:
         self.server_url = ""
         self.checks: dict[str, Callable[[], bool]] = {"ping": lambda: True}
         """What /readyz looks at; /livez and /healthz ask only whether the server answers."""
+        self.metrics: list[Callable[[], Awaitable[bytes]]] = []
+        """What others in this process add to /metrics."""
 
     async def answer(self, request: Request, route: Route, user: User) -> Response:
         path = request.path.rstrip("/") or "/"
@@ -40,7 +43,7 @@ class Pages:
         if path == "/version":
             return Response(object=version_info())
         if path == "/metrics":
-            return Response(body=self._metrics(), content_type="text/plain; version=0.0.4")
+            return Response(body=await self._metrics(), content_type=METRICS_TYPE)
         if first == "openapi":
             return await self._openapi.answer(request, path)
         if path in ISSUER_PATHS and self.issuer is not None:
@@ -55,7 +58,9 @@ class Pages:
         parts = path.split("/")
         if parts[1] == "api":
             return True
-        return parts[1] == "apis" and len(parts) > 2 and self._core.registry.has_group(parts[2])
+        if parts[1] != "apis" or len(parts) < 3:
+            return False
+        return self._core.registry.has_group(parts[2]) or parts[2] in self._core.extensions
 
     def _issuer_document(self, path: str, issuer: Issuer) -> Response:
         if path.endswith("jwks"):
@@ -81,7 +86,10 @@ class Pages:
         status = 200 if is_well else 500
         return Response(status, body=text.encode(), content_type="text/plain; charset=utf-8")
 
-    def _metrics(self) -> bytes:
+    async def _metrics(self) -> bytes:
+        return b"".join([self._own_metrics(), *[await each() for each in self.metrics]])
+
+    def _own_metrics(self) -> bytes:
         store, feed = self._core.store, self._core.feed
         lines = ["# HELP apiserver_storage_objects Objects held, by resource."]
         lines.append("# TYPE apiserver_storage_objects gauge")

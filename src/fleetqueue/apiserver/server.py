@@ -78,6 +78,8 @@ class Server:
         user = self._gate.admit(request, route)
         if not route.is_resource:
             return await self._pages.answer(request, route, user)
+        if route.group in self.core.extensions:
+            return self.core.extensions.answer(request, route)
         call = self._call(request, route, user)
         if call.version.warning:
             call.warn(call.version.warning)

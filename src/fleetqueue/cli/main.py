@@ -9,9 +9,11 @@ import click
 from fleetqueue import __version__
 from fleetqueue.errors import FleetqueueError
 
-COMMANDS = ("crds", "serve", "version")
+COMMANDS = ("controller", "crds", "install", "serve", "version")
 HELP = {
+    "controller": "Run Kueue's controllers against any Kubernetes cluster.",
     "crds": "Print the CustomResourceDefinitions that fleetqueue knows.",
+    "install": "Prepare a Kubernetes cluster for the controllers.",
     "serve": "Run a Kubernetes API server in this process.",
     "version": "Print the version of fleetqueue and of the Kubernetes API it speaks.",
 }

@@ -57,13 +57,13 @@ class Ports:
 
 
 def used_port(pod: Object, sandbox: Sandbox, port: int) -> int:
-    """Processes of several pods share one machine, so a named port may have another number."""
+    """Processes of several pods share one machine, so a port may have another number there."""
     for container in pod["spec"]["containers"]:
         named = sandbox.named_ports.get(container["name"]) or {}
         for declared in container.get("ports") or ():
             if declared.get("containerPort") == port and declared.get("name") in named:
-                return int(named[declared["name"]])
-    return port
+                return sandbox.port(int(named[declared["name"]]))
+    return sandbox.port(port)
 
 
 Receive = Callable[[], Awaitable[bytes]]

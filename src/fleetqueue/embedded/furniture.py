@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fleetqueue.api import foreign
+from fleetqueue.api.crd import declared_crds
 from fleetqueue.api.foreign.definition import Version, crd
+from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.apiserver import installing
 from fleetqueue.apiserver.instance import Instance
 from fleetqueue.runtime.controllers.claims import STANDARD
@@ -26,7 +28,9 @@ async def ensure(instance: Instance) -> None:
         for versions in foreign.KINDS
         if versions[0].kind.group != LEFT_OUT and known.by_table(_table(versions[0])) is None
     ]
-    await installing.install(instance.core, (crd(versions) for versions in missing))
+    has_kueue = known.by_table(f"workloads.{GROUP}") is not None
+    own = [] if has_kueue else declared_crds(GROUP)
+    await installing.install(instance.core, [*own, *(crd(versions) for versions in missing)])
     for obj in _objects():
         await instance.internal.create(obj)
 

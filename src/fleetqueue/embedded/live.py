@@ -3,10 +3,14 @@
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from fleetqueue import kueue
+from fleetqueue.admission.parts import Admission
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.instance import Instance
 from fleetqueue.apiserver.request import Request
@@ -17,13 +21,15 @@ from fleetqueue.embedded.places import places_in
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.frame import Caches, controller_of
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.transport import InProcessTransport
+from fleetqueue.kube.webhook_rules import Webhook
+from fleetqueue.kueue import KueueOptions
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.volume_directories import VolumeDirectories
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.gpus import Gpu, GpuAllocator, find_gpus
 from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.kinds import NODE
@@ -31,16 +37,19 @@ from fleetqueue.runtime.machine import Machine, read_machine
 from fleetqueue.runtime.modes import is_simulated
 from fleetqueue.runtime.node_keeper import NodeKeeper
 from fleetqueue.runtime.node_lifecycle import NodeLifecycle
-from fleetqueue.runtime.nodes import NodeSpec, Site, default_nodes
+from fleetqueue.runtime.nodes import HOSTS_FILE, SUBSTITUTION, NodeSpec, Site, default_nodes
 from fleetqueue.runtime.pod_keeper import PodKeeper
 from fleetqueue.runtime.pod_worker import Tools
 from fleetqueue.runtime.process_preparation import ProcessPreparation, Surrounding
+from fleetqueue.runtime.remote_shell_access import Access
+from fleetqueue.runtime.remote_shell_server import RemoteShellServer
 from fleetqueue.runtime.service_keeper import ServiceKeeper
 from fleetqueue.runtime.shepherded import ShepherdedProcesses
 from fleetqueue.runtime.simulated import SimulatedPods
 from fleetqueue.runtime.surroundings import RestartBackoff
 from fleetqueue.runtime.taint_eviction import TaintEviction
 from fleetqueue.runtime.without_ray import without_ray
+from fleetqueue.runtime.without_ssh import without_ssh
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +72,10 @@ class LiveOptions:
     images: ImageTable | None = None
     number: int = 1
     """Among the clusters of this machine: its pods and Services have addresses 127.<number>.x.y."""
+    namespaces: bool = True
+    """Whether containers get views of the machine of their own, where it allows that."""
+    kueue: KueueOptions | None = None
+    """How jobs are queued; None: they are not."""
     api_host: str = "127.0.0.1"
     api_port: int = 6443
 
@@ -99,12 +112,13 @@ class Live:
         gpus = () if options.simulates else find_gpus()
         machine = read_machine(options.directory, gpus)
         self._images = options.images or ImageTable()
-        self._site = Site(machine, gpu_count=options.gpus)
-        self._keeper = NodeKeeper(self.cluster, self._specs(machine), self._site)
+        self._keeper: NodeKeeper
         self._machine = machine
         self._processes: ShepherdedProcesses | None = None
         self._pods: PodKeeper | None = None
         self._task: asyncio.Task[None] | None = None
+        self.admission: Admission | None = None
+        self._is_prepared = False
 
     def _specs(self, machine: Machine) -> Sequence[NodeSpec]:
         if self._options.nodes:
@@ -113,11 +127,22 @@ class Live:
             return [NodeSpec("simulated", mode="simulated")]
         return default_nodes(machine)
 
-    async def start(self) -> None:
+    async def prepare(self) -> None:
+        """The kinds and what is asked before they are written: all that has to be there before
+        anybody is served. Does so once.
+        """
+        if self._is_prepared:
+            return
+        self._is_prepared = True
         core = self._instance.core
         await furniture.ensure(self._instance)
-        for webhook in parts.webhooks():
+        for webhook in (*parts.webhooks(), *self._queue()):
             core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
+
+    async def start(self) -> None:
+        await self.prepare()
+        self._processes = await self._open_processes()
+        self._keeper = self._make_keeper(self._processes)
         volumes = self._options.directory / "volumes"
         for operator in parts.operators(volumes, self._images):
             self._manager.add(controller_of(operator)(self.cluster))
@@ -130,19 +155,38 @@ class Live:
             VolumeDirectories(self.cluster, volumes),
         ):
             self._manager.add(controller)
-        await self._start_pods()
+        await self._start_pods(self._processes)
         await self._keeper.register()
         self._task = asyncio.create_task(self._manager.run(), name="controllers")
         await self._manager.wait_ready()
         await self._preparation.sweep()
 
-    async def _start_pods(self) -> None:
+    def _queue(self) -> Iterable[Webhook]:
+        """Jobs are queued from now on; what their webhooks are."""
+        if self._options.kueue is None:
+            return ()
+        options = replace(self._options.kueue, blueprints=parts.blueprints())
+        self.admission = kueue.install(self._manager, options)
+        return kueue.webhooks(options)
+
+    async def _open_processes(self) -> ShepherdedProcesses:
+        options = self._options
+        return await ShepherdedProcesses.open(
+            options.directory / "runtime", self.cluster.clock, namespaces=options.namespaces
+        )
+
+    def _make_keeper(self, processes: ShepherdedProcesses) -> NodeKeeper:
+        way = HOSTS_FILE if processes.has_namespaces else SUBSTITUTION
+        site = Site(self._machine, gpu_count=self._options.gpus, name_resolution=way)
+        return NodeKeeper(self.cluster, self._specs(self._machine), site)
+
+    async def _start_pods(self, processes: ShepherdedProcesses) -> None:
         """Those that run as processes; a cluster of simulated nodes alone has none."""
         options, clock = self._options, self.cluster.clock
-        self._processes = await ShepherdedProcesses.open(options.directory / "runtime", clock)
         devices = self._machine.gpus
         if options.gpus is not None:
             devices = tuple(Gpu(index) for index in range(options.gpus))
+        access = Access(processes.directory / "remote-shell", secrets.token_bytes(32))
         around = Surrounding(
             directory=options.directory / "runtime",
             images=self._images,
@@ -152,23 +196,26 @@ class Live:
             api_port=options.api_port,
             gpus=GpuAllocator(devices),
             gpus_are_real=bool(self._machine.gpus),
+            why_no_namespaces=processes.isolation.why_not,
+            extras=partial(access.variables, source=Caches(self.cluster)),
         )
         self._preparation = preparation = ProcessPreparation(self.cluster, clock, around)
-        tools = Tools(
-            self.cluster, self._processes, preparation, clock, RestartBackoff(), self._as_run
-        )
+        tools = Tools(self.cluster, processes, preparation, clock, RestartBackoff(), self._as_run)
         self._pods = PodKeeper(tools, self._is_process)
         self._manager.add(self._pods)
         self._manager.add_task("volumes", preparation.keep_fresh)
+        remote_shell = RemoteShellServer(self.cluster, access, self._pods.find_by_uid)
+        remote_shell.open()
+        self._manager.add_task("remote shell", remote_shell.run)
         api = (options.api_host, options.api_port)
-        services = ServiceKeeper(self.cluster, [HOST_ADDRESS], api)
+        services = ServiceKeeper(self.cluster, [HOST_ADDRESS], api, preparation.place_of)
         self._manager.add_task("services", services.run)
         core = self._instance.core
         core.runtime = Connections(places_in(core, self._pods.find, preparation.directory_of))
 
     def _as_run(self, spec: Object) -> Object:
         image = str(spec["containers"][0].get("image") or "")
-        return spec if parts.has_ray(self._images, image) else without_ray(spec)
+        return without_ssh(spec if parts.has_ray(self._images, image) else without_ray(spec))
 
     def _is_process(self, pod: Object) -> bool:
         node = self.cluster.cached(NODE, pod["spec"].get("nodeName") or "")

@@ -13,7 +13,7 @@ from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.kube.resources import Resource
-from fleetqueue.kube.sources import controller_uid
+from fleetqueue.kube.sources import controller_uid, owner_name, owner_names
 from fleetqueue.kube.webhook_rules import Asked, Webhook
 
 Object = dict[str, Any]
@@ -36,7 +36,8 @@ class DeclaredHook(Hook):
             webhook.default(self._asked(operation))
 
     def validate(self, operation: Operation) -> None:
-        if self._webhook.validate is None or not self._concerns(operation):
+        of_status = operation.subresource == "status" and self._webhook.validates_status
+        if self._webhook.validate is None or not self._concerns(operation, of_status):
             return
         asked = self._asked(operation)
         errors = self._webhook.validate(asked)
@@ -45,8 +46,9 @@ class DeclaredHook(Hook):
         if errors:
             raise denial(self._webhook, operation.name, errors)
 
-    def _concerns(self, operation: Operation) -> bool:
-        return operation.verb in ("CREATE", "UPDATE") and not operation.subresource
+    def _concerns(self, operation: Operation, of_status: bool = False) -> bool:
+        is_whole = not operation.subresource
+        return operation.verb in ("CREATE", "UPDATE") and (is_whole or of_status)
 
     def _asked(self, operation: Operation) -> Asked:
         assert operation.obj is not None
@@ -103,3 +105,8 @@ class Stored:
 
     def orphans(self, kind: Resource, namespace: str) -> list[Object]:
         return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]
+
+    def left(self, kind: Resource, owner: Object) -> list[Object]:
+        namespace = str(owner["metadata"].get("namespace") or "")
+        wanted = owner_name(owner)
+        return [obj for obj in self.all(kind, namespace) if owner_names(obj) == wanted]

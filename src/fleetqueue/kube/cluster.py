@@ -1,9 +1,9 @@
 """One cluster as controllers see it: a cache to read from, which takes in our writes at once."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from random import Random
-from typing import Any, TypeVar, Unpack, overload
+from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -30,6 +30,8 @@ from fleetqueue.kube.resources import (
 
 T = TypeVar("T", bound=kinds.Resource)
 APPLIED_MAX = 100_000
+_Identity: TypeAlias = tuple[Kind, str, tuple[tuple[str, Any], ...]]
+"""Of an informer: kind, namespace and selection."""
 IndexFunctions = Mapping[str, Callable[[Any], Iterable[Hashable]]]
 
 
@@ -52,8 +54,8 @@ class Cluster:
         self.name = name
         self.events = EventRecorder(client, component, clock=clock, random=random)
         self._deadlines = deadlines
-        self._informers: dict[Hashable, Informer[Any]] = {}
-        self._running: dict[Hashable, asyncio.Task[None]] = {}
+        self._informers: dict[_Identity, Informer[Any]] = {}
+        self._running: dict[_Identity, asyncio.Task[None]] = {}
         self._is_started = False
         self._applied: Remembered[tuple[str, Any]] = Remembered(APPLIED_MAX)
         """By object and manager: the uid, and the status that was applied last."""
@@ -131,6 +133,17 @@ class Cluster:
             for informer in self._informers.values()
             if informer.problem is not None
         ]
+
+    def followed(self) -> Iterator[Resource]:
+        """The kinds of which all objects are followed as plain ones."""
+        for kind, namespace, selection in self._informers:
+            if isinstance(kind, Resource) and not namespace and not selection:
+                yield kind
+
+    def follows(self, kind: Kind) -> bool:
+        """Whether all objects of that kind can be read from here."""
+        found = self._informers.get((kind, "", ()))
+        return found is not None and found.has_synced
 
     @overload
     def cached(self, kind: type[T], name: str, namespace: str = "") -> T | None: ...
@@ -286,7 +299,7 @@ class Cluster:
             return True
         return applied == (uid_of(obj), wanted) and writes.holds(present, wanted)
 
-    def _run(self, identity: Hashable, informer: Informer[Any]) -> None:
+    def _run(self, identity: _Identity, informer: Informer[Any]) -> None:
         name = f"informer {resource_of(informer.kind)} {self.name}".strip()
         self._running[identity] = asyncio.create_task(informer.run(), name=name)
 

@@ -28,6 +28,8 @@ from fleetqueue.kube.workqueue import ShutDown, WorkQueue
 T = TypeVar("T")
 LOW_PRIORITY = -100
 """For what was there at the start: changes that happen now go first."""
+MESSAGE_LENGTH_MAX = 500
+"""In the log; a refusal may quote a whole object."""
 log = logging.getLogger(__name__)
 
 
@@ -60,18 +62,22 @@ class Watch:
     selection: Selection = field(default_factory=Selection)
     when: Callable[[Any, Any], bool] | None = None
     """Given what was and what is; False: this change wakes nobody."""
+    after: float = 0.0
+    """How many seconds later they wake, so that what changes meanwhile is taken in together."""
 
 
 def owned(kind: Kind, owner: Kind) -> Watch:
     """Objects that the controlled ones own: each wakes its controller."""
-    return Watch(kind, wakes=lambda obj: owners(obj, owner))
+    resource = resource_of(owner)
+    return Watch(kind, wakes=lambda obj: owners(obj, resource))
 
 
 def owners(obj: Any, owner: Kind) -> list[Key]:
     """The keys of the controlling owner of that kind, in any version of its group."""
     resource = resource_of(owner)
-    for group, kind, name, is_controller in _references(obj):
-        if is_controller and (group, kind) == (resource.group, resource.kind):
+    for version, kind, name, is_controller in _references(obj):
+        # In this order: a pod's event asks for every controller that might own pods.
+        if is_controller and kind == resource.kind and _group(version) == resource.group:
             namespace = _namespace(obj) if resource.namespaced else ""
             return [Key(namespace, name)]
     return []
@@ -166,7 +172,8 @@ class Loop(Generic[T]):
             # Somebody else wrote first: the watch brings it, and the next try sees it.
             log.debug("conflict: controller=%s key=%s delay=%.3f", name, key, delay)
         elif isinstance(error, FleetqueueError):
-            log.warning("failed: controller=%s key=%s delay=%.3f: %s", name, key, delay, error)
+            text = str(error)[:MESSAGE_LENGTH_MAX]
+            log.warning("failed: controller=%s key=%s delay=%.3f: %s", name, key, delay, text)
         else:
             log.error("failed: controller=%s key=%s delay=%.3f", name, key, delay, exc_info=error)
 
@@ -180,12 +187,12 @@ class Loop(Generic[T]):
 def _references(obj: Any) -> Iterable[tuple[str, str, str, bool]]:
     if isinstance(obj, dict):
         for raw in (obj.get("metadata") or {}).get("ownerReferences") or ():
-            group = _group(str(raw.get("apiVersion", "")))
-            yield group, raw.get("kind", ""), raw.get("name", ""), bool(raw.get("controller"))
+            version, kind = raw.get("apiVersion", ""), raw.get("kind", "")
+            yield version, kind, raw.get("name", ""), bool(raw.get("controller"))
         return
     for reference in obj.metadata.owner_references:
-        group = _group(reference.api_version)
-        yield group, reference.kind, reference.name, bool(reference.controller)
+        is_controller = bool(reference.controller)
+        yield reference.api_version, reference.kind, reference.name, is_controller
 
 
 def _group(api_version: str) -> str:

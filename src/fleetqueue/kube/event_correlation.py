@@ -16,6 +16,11 @@ SIMILAR_WITHIN = timedelta(minutes=10)
 BURST = 25
 """Events about one object at once; after these one more every five minutes."""
 REFILL_EVERY = timedelta(minutes=5)
+SERIES_WITHIN = timedelta(minutes=6)
+"""Events with an action that come again this soon are one, with a count; the server is told when
+the second comes, and then once in a while.
+"""
+SERIES_TOLD_EVERY = timedelta(minutes=30)
 COMBINED_PREFIX = "(combined from similar events): "
 
 
@@ -30,6 +35,8 @@ class Occurrence:
     message: str
     component: str
     at: datetime
+    action: str = ""
+    """What was done; with one it is an event as events.k8s.io has them."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,13 @@ class _Seen:
     name: str
 
 
+@dataclass(frozen=True)
+class _Series:
+    seen: _Seen
+    last_at: datetime
+    told_at: datetime
+
+
 class Correlator:
     """Remembers what was sent."""
 
@@ -68,9 +82,12 @@ class Correlator:
         self._similar: Remembered[_Similar] = Remembered()
         self._buckets: Remembered[_Bucket] = Remembered()
         self._seen: Remembered[_Seen] = Remembered()
+        self._series: Remembered[_Series] = Remembered()
 
     def correlate(self, occurrence: Occurrence) -> Write | None:
         """What to write; None: too many about this object, drop it."""
+        if occurrence.action:
+            return self._in_series(occurrence)
         combined, key = self._combine(occurrence)
         seen = self._seen.get(key)
         count = seen.count + 1 if seen else 1
@@ -83,9 +100,25 @@ class Correlator:
 
     def written(self, write: Write, event: Object) -> None:
         """Remembers the name under which an event exists now."""
-        key = self._key(write.occurrence)
         name = str(event["metadata"]["name"])
-        self._seen.put(key, _Seen(write.count, write.first_at, name))
+        seen = _Seen(write.count, write.first_at, name)
+        if write.occurrence.action:
+            at = write.occurrence.at
+            self._series.put(_kind_of(write.occurrence), _Series(seen, at, at))
+        else:
+            self._seen.put(self._key(write.occurrence), seen)
+
+    def _in_series(self, occurrence: Occurrence) -> Write | None:
+        """One more of its kind, whatever its message says, or the first of a new series."""
+        kind, at = _kind_of(occurrence), occurrence.at
+        known = self._series.get(kind)
+        if known is None or at - known.last_at > SERIES_WITHIN:
+            return Write(occurrence, 1, at)
+        seen = replace(known.seen, count=known.seen.count + 1)
+        self._series.put(kind, replace(known, seen=seen, last_at=at))
+        if seen.count > 2 and at - known.told_at < SERIES_TOLD_EVERY:
+            return None
+        return Write(occurrence, seen.count, seen.first_at, seen.name)
 
     def _combine(self, occurrence: Occurrence) -> tuple[Occurrence, Hashable]:
         group = (occurrence.component, occurrence.about, occurrence.type, occurrence.reason)
@@ -116,3 +149,8 @@ class Correlator:
         is_allowed = tokens >= 1
         self._buckets.put(key, _Bucket(tokens - 1 if is_allowed else tokens, occurrence.at))
         return is_allowed
+
+
+def _kind_of(occurrence: Occurrence) -> Hashable:
+    told = (occurrence.type, occurrence.reason, occurrence.action)
+    return (occurrence.component, occurrence.about, *told)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -9,12 +10,12 @@ from random import Random
 from typing import Any
 
 from fleetqueue.api import kinds
-from fleetqueue.api.times import format_time
+from fleetqueue.api.times import format_micro_time, format_time
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import KubeError, NotFound, Refused, ServerError
+from fleetqueue.kube.errors import AlreadyExists, KubeError, NotFound, Refused, ServerError
 from fleetqueue.kube.event_correlation import Correlator, Occurrence, Write
 from fleetqueue.kube.resources import EVENTS, Object
 
@@ -22,6 +23,9 @@ NORMAL, WARNING = "Normal", "Warning"
 MESSAGE_LENGTH_MAX = 1024
 WAITING_MAX = 1000
 ATTEMPTS_MAX = 4
+NAMES_MAX = 10
+"""Names that are tried for an event, one nanosecond after the other."""
+COUNTED = ("count", "lastTimestamp", "message")
 BACKOFF = Backoff(1.0, 10.0, jitter=0.5)
 FLUSH_SECONDS_MAX = 5.0
 log = logging.getLogger(__name__)
@@ -57,8 +61,11 @@ class EventRecorder:
         reason: str,
         message: str,
         component: str = "",
+        action: str = "",
     ) -> None:
-        """`component`: who says so, where several speak through one recorder."""
+        """`component`: who says so, where several speak through one recorder. `action`: what was
+        done; with one the event has the form of events.k8s.io.
+        """
         if len(self._waiting) >= WAITING_MAX:
             self.dropped += 1
             return
@@ -67,7 +74,7 @@ class EventRecorder:
         # Events are named by their moment, so no two may have the same.
         self._last = now = max(self._clock.now(), self._last + timedelta(microseconds=1))
         speaker = component or self.component
-        self._waiting.append(Occurrence(about, type, reason, text, speaker, now))
+        self._waiting.append(Occurrence(about, type, reason, text, speaker, now, action))
         self._arrived.set()
 
     def start(self) -> None:
@@ -98,7 +105,7 @@ class EventRecorder:
     async def _send(self, occurrence: Occurrence) -> None:
         write = self._correlator.correlate(occurrence)
         if write is None:
-            self.dropped += 1
+            self.dropped += not occurrence.action
             return
         for attempt in range(ATTEMPTS_MAX):
             try:
@@ -112,14 +119,21 @@ class EventRecorder:
         self.dropped += 1
 
     async def _write(self, write: Write) -> Object:
-        event = event_of(write)
+        event, at = event_of(write), write.occurrence.at
         namespace = event["metadata"]["namespace"]
         if write.name:
-            patch = {field: event[field] for field in ("count", "lastTimestamp", "message")}
+            fields = ("series",) if write.occurrence.action else COUNTED
+            patch = {field: event[field] for field in fields}
             with suppress(NotFound):
                 return await self._client.patch(
                     EVENTS, write.name, patch, namespace, type=PatchType.MERGE
                 )
+        for attempt in range(NAMES_MAX):
+            with suppress(AlreadyExists):
+                return await self._client.create(event, resource=EVENTS)
+            # Somebody else spoke of that object at the same moment.
+            name = event_name(event["involvedObject"].get("name", ""), at, attempt + 1)
+            event["metadata"]["name"] = name
         return await self._client.create(event, resource=EVENTS)
 
 
@@ -160,16 +174,36 @@ def event_of(write: Write) -> Object:
         "reason": occurrence.reason,
         "message": occurrence.message,
         "type": occurrence.type,
-        "source": {"component": occurrence.component},
         "reportingComponent": occurrence.component,
+        **(_in_series(write) if occurrence.action else _counted(write)),
+    }
+
+
+def _counted(write: Write) -> Object:
+    return {
+        "source": {"component": write.occurrence.component},
         "reportingInstance": "",
         "firstTimestamp": format_time(write.first_at),
-        "lastTimestamp": format_time(occurrence.at),
+        "lastTimestamp": format_time(write.occurrence.at),
         "count": write.count,
     }
 
 
-def event_name(name: str, at: datetime) -> str:
+def _in_series(write: Write) -> Object:
+    """As events.k8s.io has it: the moment it began, and how often it came since."""
+    at = format_micro_time(write.occurrence.at)
+    made: Object = {
+        "source": {},
+        "action": write.occurrence.action,
+        "eventTime": format_micro_time(write.first_at),
+        "reportingInstance": f"{write.occurrence.component}-{socket.gethostname()}"[:128],
+    }
+    if write.count > 1:
+        made["series"] = {"count": write.count, "lastObservedTime": at}
+    return made
+
+
+def event_name(name: str, at: datetime, later: int = 0) -> str:
     """The object's name and the time in hexadecimal, as client-go names events."""
-    nanoseconds = int(at.timestamp()) * 1_000_000_000 + at.microsecond * 1000
+    nanoseconds = int(at.timestamp()) * 1_000_000_000 + at.microsecond * 1000 + later
     return f"{name[:230]}.{nanoseconds:x}"

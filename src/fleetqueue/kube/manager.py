@@ -31,6 +31,7 @@ class _Task:
     name: str
     run: Callable[[], Awaitable[None]]
     needs_leader: bool
+    is_busy: Callable[[], bool]
 
 
 @dataclass
@@ -84,10 +85,17 @@ class Manager:
         return running.loop
 
     def add_task(
-        self, name: str, run: Callable[[], Awaitable[None]], *, needs_leader: bool = False
+        self,
+        name: str,
+        run: Callable[[], Awaitable[None]],
+        *,
+        needs_leader: bool = False,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """A server or a loop that runs beside the controllers and is cancelled at the end."""
-        self._tasks.append(_Task(name, run, needs_leader))
+        """A server or a loop that runs beside the controllers and is cancelled at the end; while it
+        says that it is busy, the manager is not settled.
+        """
+        self._tasks.append(_Task(name, run, needs_leader, is_busy))
 
     async def run(self) -> None:
         """Until `stop`, cancellation, loss of leadership or the failure of a task."""
@@ -124,7 +132,9 @@ class Manager:
 
     @property
     def is_settled(self) -> bool:
-        """Idle, and no failed key waits for its next try."""
+        """Idle, no failed key waits for its next try, and no task is in the middle of something."""
+        if any(task.is_busy() for task in self._tasks):
+            return False
         return all(running.loop.queue.is_settled for running in self._controllers)
 
     async def _start(self) -> None:
@@ -233,4 +243,4 @@ def _wake_others(
     for obj in (old, new):
         if obj is not None:
             for key in watched.wakes(obj):
-                queue.add(key, _priority(informer))
+                queue.add_after(key, watched.after, _priority(informer))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.resources import Object, Resource, split_api_version
 
 
 class Source(Protocol):
@@ -16,6 +16,9 @@ class Source(Protocol):
     def controlled(self, kind: Resource, uid: str) -> Sequence[Object]: ...
 
     def orphans(self, kind: Resource, namespace: str) -> Sequence[Object]: ...
+
+    def left(self, kind: Resource, owner: Object) -> Sequence[Object]:
+        """What says that an owner of that kind and name controls it, whatever the uid."""
 
 
 class Listed:
@@ -46,6 +49,11 @@ class Listed:
     def orphans(self, kind: Resource, namespace: str) -> list[Object]:
         return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]
 
+    def left(self, kind: Resource, owner: Object) -> list[Object]:
+        namespace = str(owner["metadata"].get("namespace") or "")
+        wanted = owner_name(owner)
+        return [obj for obj in self.all(kind, namespace) if owner_names(obj) == wanted]
+
 
 def controller_uid(obj: Object) -> str:
     """The uid of the owner that controls the object; "" where nobody does."""
@@ -53,6 +61,23 @@ def controller_uid(obj: Object) -> str:
         if reference.get("controller"):
             return str(reference.get("uid") or "")
     return ""
+
+
+def owner_names(obj: Object) -> tuple[str, str, str, str]:
+    """Group and kind of the owner that controls the object, its namespace and name."""
+    namespace = str(obj["metadata"].get("namespace") or "")
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            group = split_api_version(str(reference.get("apiVersion") or ""))[0]
+            return group, str(reference.get("kind")), namespace, str(reference.get("name"))
+    return "", "", namespace, ""
+
+
+def owner_name(owner: Object) -> tuple[str, str, str, str]:
+    """An owner as what it controls names it; that lives in the same namespace."""
+    group = split_api_version(owner["apiVersion"])[0]
+    metadata = owner["metadata"]
+    return group, owner["kind"], str(metadata.get("namespace") or ""), str(metadata["name"])
 
 
 def _name(obj: Object) -> str:

@@ -44,13 +44,15 @@ Validate: TypeAlias = Callable[[Asked], list[FieldError]]
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """What one kind's operator does with a write of it. Status writes are not shown to it."""
+    """What is done with a write of one kind. Status writes are shown to few."""
 
     kind: Resource
     default: Default | None = None
     validate: Validate | None = None
     defaults_updates: bool = False
     """Whether changes are defaulted too, or creations only."""
+    validates_status: bool = False
+    """Whether writes of the status are validated too."""
     name: str = ""
     """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
     refuses_as: Literal["Forbidden", "Invalid"] = "Forbidden"

@@ -34,6 +34,14 @@ class AddressPool:
                 return address
         raise AddressesExhausted(f"all addresses of {self._network} are in use")
 
+    def expect(self, owner: Hashable) -> str:
+        """The address that an owner has, or will have when it comes."""
+        known = self._taken.get(owner) or self._last.get(owner)
+        if known is None:
+            known = self.take(owner)
+            self.release(owner)
+        return known
+
     def keep(self, owner: Hashable, address: str) -> None:
         """What an owner has already, from before we knew it."""
         self.release(owner)

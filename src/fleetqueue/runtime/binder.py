@@ -25,6 +25,8 @@ from fleetqueue.runtime.scheduling.tracking import Tracker
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 TOGETHER_MAX = 64
 """Pods that are bound at once."""
+ACTIONS = {"Scheduled": "Binding", "FailedScheduling": "Scheduling", "Preempted": "Preempting"}
+"""What the events of each reason say was being done."""
 _ANY = Key("", "scheduler")
 
 
@@ -200,7 +202,9 @@ class Binder(Controller[Any]):
         return await patch_status(self._cluster, info.object, status, "kube-scheduler")
 
     def _record(self, pod: Object, type: str, reason: str, message: str) -> None:
-        self._cluster.events.record(pod, type, reason, message, component=DEFAULT_SCHEDULER)
+        self._cluster.events.record(
+            pod, type, reason, message, component=DEFAULT_SCHEDULER, action=ACTIONS[reason]
+        )
 
 
 def _nomination(info: PodInfo, decision: Waits) -> str:

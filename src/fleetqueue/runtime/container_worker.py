@@ -6,23 +6,25 @@ The worker shows every change through `shown`; the pod worker turns that into th
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from fleetqueue.api import times
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime import logs
+from fleetqueue.runtime import container_images, logs
 from fleetqueue.runtime.container_health import Health
 from fleetqueue.runtime.pod_status import ContainerFacts, Running, State, Terminated, Waiting
-from fleetqueue.runtime.preparation import Image, NotReady, log_path, message_path, process_id
-from fleetqueue.runtime.processes import CannotStart, Exit, Process
+from fleetqueue.runtime.preparation import NotReady, log_path, message_path, process_id
+from fleetqueue.runtime.processes import CannotStart, Command, Exit, Process
 from fleetqueue.runtime.surroundings import Surroundings
 
-T = TypeVar("T")
 CONFIG_RETRY_SECONDS = 5.0
-PULL_BACKOFF_SECONDS = (10.0, 300.0)
+START_RETRY_SECONDS = 1.0
+"""How long a failed start is shown, where nothing else delays the next."""
+GRACE_SECONDS_MIN = 2.0
+"""What a process has in any case after its hook."""
 MESSAGE_BYTES_MAX = 4096
 LOST = "container process was lost"
 
@@ -48,6 +50,10 @@ class ContainerWorker:
         self._restarts_in_a_row = 0
         self._is_live = False
         self._ended = asyncio.Event()
+        self._trouble: Waiting | None = None
+        """Why the last attempt did not come to run, until there is another one."""
+        self._has_warned: Process | None = None
+        """The process whose preStop hook was run."""
 
     @property
     def name(self) -> str:
@@ -66,6 +72,15 @@ class ContainerWorker:
             self._is_live = False
             self._ended.set()
 
+    def forbid(self) -> None:
+        """It is not started any more, nor again."""
+        self._stopping.set()
+
+    async def settle(self) -> None:
+        """Show how it ended under an earlier runtime, if it ran at all; nothing is started."""
+        self.forbid()
+        await self._find_ended()
+
     async def _run(self) -> Exit:
         found = await self._find_ended()
         while True:
@@ -76,6 +91,7 @@ class ContainerWorker:
             await self._back_off()
             if self._stopping.is_set():
                 return exit
+            self._trouble = None
             self._show(self.shown.state, restarts=self.shown.restarts + 1)
 
     # What happened before the runtime was started
@@ -95,6 +111,8 @@ class ContainerWorker:
     # One attempt
 
     async def _attempt(self) -> Exit:
+        if self._stopping.is_set():
+            return Exit(0)
         stop = asyncio.ensure_future(self._stopping.wait())
         attempt = asyncio.ensure_future(self._prepare_and_start())
         try:
@@ -109,15 +127,15 @@ class ContainerWorker:
             return self._could_not_start(str(error))
         finally:
             stop.cancel()
+        if self._stopping.is_set():
+            # Whoever stops the container did not find a process yet.
+            process.kill()
         return await self._until_end(process)
 
     async def _prepare_and_start(self) -> Process:
         around = self._around
-        image = await self._image()
-        command = await self._retried(
-            lambda: around.preparation.command(around.pod, self._spec, around.sandbox),
-            lambda attempt: CONFIG_RETRY_SECONDS,
-        )
+        image = await container_images.obtain(around, self._spec, self._show)
+        command = await self._command()
         log = log_path(around.sandbox, self.name, self.shown.restarts)
         message = message_path(around.sandbox, self.name)
         message.parent.mkdir(parents=True, exist_ok=True)
@@ -127,40 +145,15 @@ class ContainerWorker:
         around.note("Normal", "Created", f"Created container: {self.name}")
         return await around.processes.start(self._id(), command, log)
 
-    async def _image(self) -> Image:
+    async def _command(self) -> Command:
         around = self._around
-        reference = str(self._spec.get("image") or "")
-        first, cap = PULL_BACKOFF_SECONDS
-        image = await self._retried(
-            lambda: around.preparation.image(around.pod, self._spec),
-            lambda attempt: min(first * 2**attempt, cap),
-            backs_off=f'Back-off pulling image "{reference}"',
-        )
-        text = f'Container image "{reference}" already present on machine'
-        around.note("Normal", "Pulled", text)
-        return image
-
-    async def _retried(
-        self,
-        make: Callable[[], Awaitable[T]],
-        seconds: Callable[[int], float],
-        backs_off: str = "",
-    ) -> T:
-        attempt = 0
         while True:
             try:
-                return await make()
+                return await around.preparation.command(around.pod, self._spec, around.sandbox)
             except NotReady as missing:
                 self._show(Waiting(missing.reason, missing.message))
-                self._around.note("Warning", "Failed", f"Error: {missing.message}")
-                wait = seconds(attempt)
-                if backs_off and missing.reason == "ErrImagePull":
-                    await asyncio.sleep(min(1.0, wait))
-                    said = f"{backs_off}: ErrImagePull: {missing.message}"
-                    self._show(Waiting("ImagePullBackOff", said))
-                    self._around.note("Normal", "BackOff", backs_off)
-                await asyncio.sleep(wait)
-                attempt += 1
+                around.note("Warning", "Failed", f"Error: {missing.message}")
+                await asyncio.sleep(CONFIG_RETRY_SECONDS)
 
     def _could_not_start(self, why: str) -> Exit:
         exit = Exit(128, message=why, finished_at=self._now())
@@ -174,10 +167,12 @@ class ContainerWorker:
             id=self._id(),
         )
         self._show(ended, id=self._id(), is_ready=False, is_started=False)
+        self._trouble = Waiting("RunContainerError", why)
         return exit
 
     async def _until_end(self, process: Process) -> Exit:
         self.process = process
+        self._around.note("Normal", "Started", f"Started container {self.name}")
         lifecycle = self._spec.get("lifecycle") or {}
         has_startup = bool(self._spec.get("startupProbe"))
         helpers: list[asyncio.Task[None]] = []
@@ -199,7 +194,6 @@ class ContainerWorker:
         return exit
 
     def _runs(self, process: Process, *, is_started: bool) -> None:
-        self._around.note("Normal", "Started", f"Started container {self.name}")
         is_ready = is_started and not self._spec.get("readinessProbe")
         self._show(
             Running(process.started_at),
@@ -217,17 +211,17 @@ class ContainerWorker:
         startup = self._spec.get("startupProbe")
         health = Health(self._around, self._spec, process)
         if hook:
-            answer = await health.hook(hook)
-            if not answer.is_good:
-                text = f"PostStartHook failed: {answer.text}"
-                self._around.note("Warning", "FailedPostStartHook", text)
-                await self._kill_unhealthy(process, f"Container {self.name} failed postStart hook")
+            wrong = await health.hook(hook)
+            if wrong:
+                # The words may hold secrets, and events have other readers than pods.
+                self._around.note("Warning", "FailedPostStartHook", "PostStartHook failed")
+                self._trouble = Waiting("PostStartHookError", wrong)
+                self._kill_unhealthy(process, "FailedPostStartHook", {})
                 return
             self._runs(process, is_started=not startup)
         if startup:
             if not await health.prober(startup, "Startup").first_verdict():
-                why = f"Container {self.name} failed startup probe, will be restarted"
-                await self._kill_unhealthy(process, why)
+                self._kill_unhealthy(process, self._failed("startup"), startup)
                 return
             self.started.set()
             is_ready = not self._spec.get("readinessProbe")
@@ -239,9 +233,9 @@ class ContainerWorker:
                 group.create_task(self._watch_readiness(health))
 
     async def _watch_liveness(self, process: Process, health: Health) -> None:
-        await health.prober(self._spec["livenessProbe"], "Liveness").until(verdict=False)
-        why = f"Container {self.name} failed liveness probe, will be restarted"
-        await self._kill_unhealthy(process, why)
+        probe = self._spec["livenessProbe"]
+        await health.prober(probe, "Liveness").until(verdict=False)
+        self._kill_unhealthy(process, self._failed("liveness"), probe)
 
     async def _watch_readiness(self, health: Health) -> None:
         def changed(is_ready: bool) -> None:
@@ -249,9 +243,12 @@ class ContainerWorker:
 
         await health.prober(self._spec["readinessProbe"], "Readiness").follow(changed)
 
-    async def _kill_unhealthy(self, process: Process, why: str) -> None:
+    def _failed(self, kind: str) -> str:
+        coda = ", will be restarted" if self._restarts(Exit(1)) else ""
+        return f"Container {self.name} failed {kind} probe{coda}"
+
+    def _kill_unhealthy(self, process: Process, why: str, probe: Object) -> None:
         self._around.note("Normal", "Killing", why)
-        probe = self._spec.get("livenessProbe") or {}
         grace = probe.get("terminationGracePeriodSeconds")
         if grace is None:
             grace = self._around.pod["spec"].get("terminationGracePeriodSeconds", 30)
@@ -272,6 +269,7 @@ class ContainerWorker:
         seconds = self._around.backoff.seconds(self._restarts_in_a_row)
         self._restarts_in_a_row += 1
         if not seconds:
+            await self._show_trouble()
             return
         span = times.format_duration(timedelta(seconds=seconds))
         metadata = self._around.pod["metadata"]
@@ -281,6 +279,14 @@ class ContainerWorker:
             "Warning", "BackOff", f"Back-off restarting failed container {self.name} in pod {who}"
         )
         self._show(Waiting("CrashLoopBackOff", message), is_ready=False, is_started=False)
+        await self._pause(seconds)
+
+    async def _show_trouble(self) -> None:
+        if self._trouble is not None:
+            self._show(self._trouble)
+            await self._pause(START_RETRY_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
@@ -293,35 +299,35 @@ class ContainerWorker:
         process = self.process
         if process is not None:
             self._around.note("Normal", "Killing", f"Stopping container {self.name}")
-            ends_at = asyncio.get_running_loop().time() + grace
-            await self._pre_stop(process, grace)
-            left = ends_at - asyncio.get_running_loop().time()
-            # What the hook used up is not taken from the process altogether.
-            await self._end(process, max(left, 2.0) if grace else 0.0)
+            await self._end(process, grace)
         await self._ended.wait()
-
-    async def _pre_stop(self, process: Process, grace: float) -> None:
-        hook = (self._spec.get("lifecycle") or {}).get("preStop")
-        if not hook or not grace:
-            return
-        doing = asyncio.ensure_future(Health(self._around, self._spec, process).hook(hook))
-        gone = asyncio.ensure_future(process.wait())
-        await asyncio.wait((doing, gone), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
-        if doing.done() and not doing.result().is_good:
-            text = f"PreStopHook failed: {doing.result().text}"
-            self._around.note("Warning", "FailedPreStopHook", text)
-        for task in (doing, gone):
-            task.cancel()
 
     async def _end(self, process: Process, grace: float) -> None:
         if grace > 0:
+            ends_at = asyncio.get_running_loop().time() + grace
+            await self._pre_stop(process, grace)
+            left = ends_at - asyncio.get_running_loop().time()
             named = (self._spec.get("lifecycle") or {}).get("stopSignal") or "SIGTERM"
             process.signal(getattr(signal, named, signal.SIGTERM))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace):
+                # What the hook used up is not taken from the process altogether.
+                async with asyncio.timeout(max(left, GRACE_SECONDS_MIN)):
                     await process.wait()
         process.kill()
         await process.wait()
+
+    async def _pre_stop(self, process: Process, grace: float) -> None:
+        hook = (self._spec.get("lifecycle") or {}).get("preStop")
+        if not hook or self._has_warned is process:
+            return
+        self._has_warned = process
+        doing = asyncio.ensure_future(Health(self._around, self._spec, process).hook(hook))
+        gone = asyncio.ensure_future(process.wait())
+        await asyncio.wait((doing, gone), timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done() and doing.result():
+            self._around.note("Warning", "FailedPreStopHook", "PreStopHook failed")
+        for task in (doing, gone):
+            task.cancel()
 
     # Showing
 
@@ -339,7 +345,7 @@ class ContainerWorker:
         self._show(ended, id=self._id(), is_ready=False, is_started=False)
 
     def _last_words(self, exit: Exit) -> str:
-        if exit.message:
+        if exit.message or not self._around.has_sandbox:
             return exit.message
         sandbox = self._around.sandbox
         path = message_path(sandbox, self.name)

@@ -1,15 +1,12 @@
-"""Which names a pod can resolve, and to which addresses: the text of its hosts file; pure."""
+"""Which names a pod can resolve, and to which addresses; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fleetqueue.kube.resources import Object
 
 CLUSTER_DOMAIN = "cluster.local"
-_HOSTNAME_MAX = 63
-_TERMINAL = ("Succeeded", "Failed")
-_HEADER = """\
+HEADER = """\
 # Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost ip6-loopback
@@ -18,16 +15,8 @@ fe00::0\tip6-mcastprefix
 fe00::1\tip6-allnodes
 fe00::2\tip6-allrouters
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Peers:
-    """What a pod may look for: the pods and Services of all namespaces."""
-
-    pods: Sequence[Object] = ()
-    services: Sequence[Object] = ()
-    endpoints: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
-    """The addresses of Services without a selector, by namespace and name."""
+_HOSTNAME_MAX = 63
+_TERMINAL = ("Succeeded", "Failed")
 
 
 def hostname_of(pod: Object) -> str:
@@ -52,42 +41,136 @@ def kernel_hostname_of(pod: Object) -> str:
     return hostname_of(pod)
 
 
-def visible_names(pod: Object, peers: Peers) -> dict[str, list[str]]:
-    """The addresses of each name, the way a lookup from inside the pod would find them."""
-    namespace = pod["metadata"]["namespace"]
-    found: dict[str, list[str]] = {}
-    by_namespace: dict[str, list[Object]] = {}
-    for each in peers.pods:
-        by_namespace.setdefault(each["metadata"]["namespace"], []).append(each)
-    for service in peers.services:
-        candidates = by_namespace.get(service["metadata"]["namespace"], [])
-        for name, addresses in _service_names(service, candidates, peers, namespace):
-            known = found.setdefault(name, [])
-            known += [address for address in addresses if address not in known]
-    _add_searched(found, (pod.get("spec") or {}).get("dnsConfig") or {})
-    return found
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What decides the names that lead to a pod."""
+
+    namespace: str
+    address: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    hostname: str = ""
+    """Its own, where the pod names one: others are not named below their Services."""
+    subdomain: str = ""
+    is_ready: bool = True
 
 
-def hosts_text(pod: Object, address: str, peers: Peers) -> str:
-    """The whole hosts file of a pod."""
-    lines = [_HEADER]
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Names of one namespace that lead to one address, without what may follow them."""
+
+    address: str
+    namespace: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Who sees the same names: pods that agree in all this share one hosts file."""
+
+    namespace: str
+    searches: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+    """Of each line that the pod adds, the address and its names."""
+    owner: str = ""
+    """The uid of the one pod that the view is for; "" where others may share it."""
+
+
+def view_of(pod: Object, owner: str = "") -> View:
+    spec = pod.get("spec") or {}
+    aliases = [
+        (each["ip"], *(each.get("hostnames") or ())) for each in spec.get("hostAliases") or ()
+    ]
+    searches = (spec.get("dnsConfig") or {}).get("searches") or ()
+    return View(pod["metadata"]["namespace"], tuple(searches), tuple(aliases), owner)
+
+
+def header_of(view: View) -> str:
+    """What does not change in a hosts file."""
+    if not view.aliases:
+        return HEADER
+    lines = ["\t".join(alias) + "\n" for alias in view.aliases]
+    return "".join([HEADER, "\n# Entries added by HostAliases.\n", *lines])
+
+
+def own_line(pod: Object, address: str) -> str:
+    """How a pod knows itself."""
     host, domain = hostname_of(pod), domain_of(pod)
-    lines.append(f"{address}\t{host}.{domain}\t{host}\n" if domain else f"{address}\t{host}\n")
-    aliases = (pod.get("spec") or {}).get("hostAliases") or ()
-    if aliases:
-        lines.append("\n# Entries added by HostAliases.\n")
-        lines += [
-            "\t".join([each["ip"], *(each.get("hostnames") or ())]) + "\n" for each in aliases
-        ]
-    own = {host, f"{host}.{domain}"}
-    others = {k: v for k, v in visible_names(pod, peers).items() if k not in own}
-    if others:
-        lines.append("\n# Services and pods of the cluster.\n")
-        lines += [f"{each}\t{' '.join(names)}\n" for each, names in _by_address(others)]
-    return "".join(lines)
+    return f"{address}\t{host}.{domain}\t{host}\n" if domain else f"{address}\t{host}\n"
 
 
-def resolver_text(namespace: str, pod: Object, host_text: str) -> str:
+def entry_line(entry: Entry, view: View) -> str:
+    return f"{entry.address}\t{' '.join(visible_names(entry, view))}\n"
+
+
+def visible_names(entry: Entry, view: View) -> list[str]:
+    """All forms under which a lookup from within the view finds an entry."""
+    found = [form for name in entry.names for form in _forms(name, entry.namespace, view.namespace)]
+    for search in view.searches:
+        end = f".{search.rstrip('.')}"
+        found += [form.removesuffix(end) for form in found if form.endswith(end)]
+    return list(dict.fromkeys(found))
+
+
+def peer_of(pod: Object, address: str = "") -> Peer | None:
+    """`address` where the status does not show it yet; None where no name can lead to the pod."""
+    status, spec, metadata = pod.get("status") or {}, pod.get("spec") or {}, pod["metadata"]
+    address = status.get("podIP") or address
+    if not address or status.get("phase") in _TERMINAL:
+        return None
+    return Peer(
+        metadata["namespace"],
+        address,
+        metadata.get("labels") or {},
+        spec.get("hostname") or "",
+        spec.get("subdomain") or "",
+        _is_ready(pod),
+    )
+
+
+def service_entry(service: Object) -> Entry | None:
+    """Where a Service's own address is; None where it has none."""
+    metadata, spec = service["metadata"], service.get("spec") or {}
+    address = spec.get("clusterIP") or ""
+    if spec.get("type") == "ExternalName" or address in ("", "None"):
+        return None
+    return Entry(address, metadata["namespace"], (metadata["name"],))
+
+
+def pod_entry(service: Object, peer: Peer) -> Entry | None:
+    """The names that a headless Service gives to one of its pods."""
+    metadata, spec = service["metadata"], service.get("spec") or {}
+    name, selector = metadata["name"], spec.get("selector") or {}
+    if not is_headless(service) or metadata["namespace"] != peer.namespace or not selector:
+        return None
+    if not selector.items() <= peer.labels.items():
+        return None
+    if not peer.is_ready and not spec.get("publishNotReadyAddresses"):
+        return None
+    names: tuple[str, ...] = (name,)
+    if peer.hostname and peer.subdomain == name:
+        names = (f"{peer.hostname}.{name}", name)
+    return Entry(peer.address, peer.namespace, names)
+
+
+def slice_entries(service: Object, piece: Object) -> list[Entry]:
+    """The names of a Service without a selector, whose endpoints somebody else writes."""
+    metadata, spec = service["metadata"], service.get("spec") or {}
+    if not is_headless(service) or spec.get("selector") or piece.get("addressType") != "IPv4":
+        return []
+    return [
+        Entry(address, metadata["namespace"], (metadata["name"],))
+        for endpoint in piece.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready") is not False
+        for address in (endpoint.get("addresses") or ())[:1]
+    ]
+
+
+def is_headless(service: Object) -> bool:
+    spec = service.get("spec") or {}
+    return spec.get("type") != "ExternalName" and (spec.get("clusterIP") or "") in ("", "None")
+
+
+def resolver_text(pod: Object, host_text: str) -> str:
     """The resolv.conf of a pod, from that of the host."""
     spec = pod.get("spec") or {}
     config = spec.get("dnsConfig") or {}
@@ -97,8 +180,9 @@ def resolver_text(namespace: str, pod: Object, host_text: str) -> str:
     searches = [each for words in host if words[0] == "search" for each in words[1:]]
     options: dict[str, str] = {}
     if policy in ("ClusterFirst", "ClusterFirstWithHostNet"):
-        cluster = [f"{namespace}.svc.{CLUSTER_DOMAIN}", f"svc.{CLUSTER_DOMAIN}", CLUSTER_DOMAIN]
-        searches, options = [*cluster, *searches], {"ndots": "5"}
+        own = f"{pod['metadata']['namespace']}.svc.{CLUSTER_DOMAIN}"
+        searches = [own, f"svc.{CLUSTER_DOMAIN}", CLUSTER_DOMAIN, *searches]
+        options = {"ndots": "5"}
     elif policy == "None":
         servers, searches = [], []
     servers = list(dict.fromkeys([*servers, *(config.get("nameservers") or ())]))
@@ -120,70 +204,17 @@ def switch_text(host_text: str) -> str | None:
     return "\n".join([*kept, "hosts: files dns", ""])
 
 
-def write_in_place(path: Path, text: str) -> bool:
-    """A bound file keeps its inode, so it is never replaced; whether anything changed."""
-    data = text.encode()
-    if path.exists() and path.read_bytes() == data:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("r+b" if path.exists() else "wb") as file:
-        file.write(data)
-        file.truncate()
-    return True
-
-
-def is_published(pod: Object, ignores_readiness: bool = False) -> bool:
+def _is_ready(pod: Object) -> bool:
     """Whether names lead to a pod: it is ready, or will be as soon as it runs."""
-    status = pod.get("status") or {}
-    if not status.get("podIP") or status.get("phase") in _TERMINAL:
-        return False
-    if ignores_readiness:
-        return True
     if pod["metadata"].get("deletionTimestamp"):
         return False
-    conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    conditions = {
+        each["type"]: each["status"] for each in (pod.get("status") or {}).get("conditions") or ()
+    }
     containers = (pod.get("spec") or {}).get("containers") or ()
     has_probe = any(each.get("readinessProbe") is not None for each in containers)
     # Programs give up at once on a name that is not known yet, so it comes before the process.
     return conditions.get("Ready") == "True" or not has_probe
-
-
-def _service_names(
-    service: Object, pods: Sequence[Object], peers: Peers, viewer: str
-) -> Iterable[tuple[str, list[str]]]:
-    metadata, spec = service["metadata"], service.get("spec") or {}
-    name, namespace = metadata["name"], metadata["namespace"]
-    address = spec.get("clusterIP") or ""
-    if spec.get("type") == "ExternalName":
-        return
-    if address not in ("", "None"):
-        for form in _forms(name, namespace, viewer):
-            yield form, [address]
-        return
-    ready = _selected(service, pods)
-    addresses = [each["status"]["podIP"] for each in ready]
-    addresses += peers.endpoints.get((namespace, name), ())
-    if addresses:
-        for form in _forms(name, namespace, viewer):
-            yield form, addresses
-    for pod in ready:
-        own = pod.get("spec") or {}
-        if own.get("hostname") and own.get("subdomain") == name:
-            for form in _forms(f"{own['hostname']}.{name}", namespace, viewer):
-                yield form, [pod["status"]["podIP"]]
-
-
-def _selected(service: Object, pods: Sequence[Object]) -> list[Object]:
-    spec = service.get("spec") or {}
-    selector = spec.get("selector") or {}
-    ignores = bool(spec.get("publishNotReadyAddresses"))
-    return [
-        pod
-        for pod in pods
-        if selector
-        and selector.items() <= (pod["metadata"].get("labels") or {}).items()
-        and is_published(pod, ignores)
-    ]
 
 
 def _forms(name: str, namespace: str, viewer: str) -> list[str]:
@@ -192,16 +223,12 @@ def _forms(name: str, namespace: str, viewer: str) -> list[str]:
     return [name, *forms] if namespace == viewer else forms
 
 
-def _add_searched(found: dict[str, list[str]], config: Object) -> None:
-    for search in config.get("searches") or ():
-        end = f".{search.rstrip('.')}"
-        for name in [each for each in found if each.endswith(end)]:
-            found.setdefault(name.removesuffix(end), found[name])
-
-
-def _by_address(names: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, list[str]]]:
-    lines: dict[str, list[str]] = {}
-    for name in names:
-        for address in names[name]:
-            lines.setdefault(address, []).append(name)
-    return lines.items()
+def collect(entries: Iterable[Entry], view: View) -> dict[str, list[str]]:
+    """The addresses of each name, as a lookup from within the view finds them."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        for name in visible_names(entry, view):
+            known = found.setdefault(name, [])
+            if entry.address not in known:
+                known.append(entry.address)
+    return found

@@ -16,6 +16,7 @@ from fleetqueue.runtime.kinds import LEASE, NODE
 from fleetqueue.runtime.modes import is_down, is_simulated_node
 from fleetqueue.runtime.nodes import (
     DECLARED,
+    NAME_RESOLUTION,
     SIMULATED_CAPACITY,
     NodeSpec,
     Site,
@@ -96,6 +97,7 @@ class NodeKeeper(Controller[Any]):
         node = await self._cluster.client.get(NODE, spec.name)
         notes = node["metadata"].get("annotations") or {}
         if notes.get(DECLARED) == declaration(spec, self._site):
+            await self._say_how(spec, notes, wanted)
             return
         metadata = {key: wanted["metadata"][key] for key in ("labels", "annotations")}
         await self._cluster.patch(NODE, spec.name, {"metadata": metadata})
@@ -105,6 +107,13 @@ class NodeKeeper(Controller[Any]):
         whole = {**dict.fromkeys(old), **amounts}
         status = {"status": {"capacity": whole, "allocatable": whole}}
         await self._cluster.patch(NODE, spec.name, status, subresource="status")
+
+    async def _say_how(self, spec: NodeSpec, notes: Object, wanted: Object) -> None:
+        """How names are found follows the machine, not what was declared."""
+        way = wanted["metadata"]["annotations"].get(NAME_RESOLUTION)
+        if way is not None and notes.get(NAME_RESOLUTION) != way:
+            metadata = {"annotations": {NAME_RESOLUTION: way}}
+            await self._cluster.patch(NODE, spec.name, {"metadata": metadata})
 
     async def _write_status(self, node: Object, now: datetime) -> None:
         name = str(node["metadata"]["name"])

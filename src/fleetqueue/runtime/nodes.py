@@ -15,6 +15,9 @@ HOST_NAME, OS, ARCHITECTURE = "kubernetes.io/hostname", "kubernetes.io/os", "kub
 DECLARED = "fleetqueue.io/declared-capacity"
 """What was declared when the node was last described: a change of that alone replaces what users
 have made of it since."""
+NAME_RESOLUTION = "fleetqueue.io/name-resolution"
+"""How pods of a node find each other by name: one of the next two."""
+HOSTS_FILE, SUBSTITUTION = "hosts-file", "substitution"
 KUBELET_VERSION = "v1.34.4"
 SIMULATED_CAPACITY = {"cpu": "1k", "memory": "1Ti", "pods": "1M"}
 _PRESSURES = (
@@ -56,6 +59,7 @@ class Site:
     gpu_count: int | None = None
     """So many GPUs are offered by nodes that run processes, whatever the machine has."""
     version: str = KUBELET_VERSION
+    name_resolution: str = HOSTS_FILE
 
 
 def default_nodes(machine: Machine) -> list[NodeSpec]:
@@ -78,6 +82,8 @@ def node_object(spec: NodeSpec, site: Site) -> Object:
     annotations = {**spec.annotations, DECLARED: declaration(spec, site)}
     if spec.mode == SIMULATED:
         annotations[KWOK_NODE] = "fake"
+    else:
+        annotations[NAME_RESOLUTION] = site.name_resolution
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from fleetqueue.api import times
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.plan import is_deleting
 
 TERMINAL = ("Succeeded", "Failed")
 

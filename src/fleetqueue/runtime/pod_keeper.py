@@ -5,9 +5,9 @@ from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.controller import DONE, Controller, Result
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.runtime.kinds import POD
-from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.pod_facts import is_terminal
 from fleetqueue.runtime.pod_worker import PodWorker, Tools
 from fleetqueue.runtime.pod_writes import delete_pod
@@ -25,6 +25,8 @@ class PodKeeper(Controller[Any]):
         self._workers: dict[str, PodWorker] = {}
         """By uid: a name may be used again while the end of its last owner is still under way."""
         self._uids: dict[Key, str] = {}
+        self._ended: dict[str, Object] = {}
+        """By uid: pods that ended; their files are kept as long as their objects."""
 
     @property
     def name(self) -> str:
@@ -34,7 +36,7 @@ class PodKeeper(Controller[Any]):
         if not self._is_ours(pod):
             return DONE
         key, uid = key_of(pod), str(pod["metadata"]["uid"])
-        self._leave(key, uid)
+        await self._leave(key, uid)
         self._uids[key] = uid
         worker = self._workers.get(uid)
         if worker is not None:
@@ -44,33 +46,45 @@ class PodKeeper(Controller[Any]):
             self._workers[uid].seen(pod)
         elif is_deleting(pod):
             await self._remove(pod)
+        else:
+            self._ended[uid] = pod
         return DONE
 
     async def gone(self, key: Key, /) -> Result:
-        self._leave(key, "")
+        await self._leave(key, "")
         return DONE
 
-    def _leave(self, key: Key, uid: str) -> None:
+    async def _leave(self, key: Key, uid: str) -> None:
         """The name is free, or belongs to another pod by now: what was there before must end."""
         before = self._uids.get(key)
         if before is None or before == uid:
             return
         del self._uids[key]
         worker = self._workers.get(before)
+        ended = self._ended.pop(before, None)
         if worker is not None:
             worker.gone()
+        elif ended is not None:
+            await self._tools.preparation.release(ended)
 
     async def _remove(self, pod: Object) -> None:
         """A pod that ended long ago and is deleted now."""
+        self._ended.pop(str(pod["metadata"]["uid"]), None)
         await delete_pod(self._tools.cluster, pod, grace_seconds=0)
         await self._tools.preparation.release(pod)
 
     def find(self, pod: Object) -> PodWorker | None:
         """The worker of a pod, for those who want to reach into it."""
-        return self._workers.get(str(pod["metadata"]["uid"]))
+        return self.find_by_uid(str(pod["metadata"]["uid"]))
+
+    def find_by_uid(self, uid: str) -> PodWorker | None:
+        return self._workers.get(uid)
 
     def _forget(self, worker: PodWorker) -> None:
         self._workers.pop(worker.uid, None)
+        is_there = self._uids.get(key_of(worker.pod)) == worker.uid
+        if is_there and not is_deleting(worker.pod):
+            self._ended[worker.uid] = worker.pod
 
     async def stop(self) -> None:
         """The machine goes down: nothing more is written; whoever starts again finds the state."""

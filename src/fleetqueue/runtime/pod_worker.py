@@ -12,10 +12,10 @@ from fleetqueue.api import times
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.container_worker import ContainerWorker, Role
 from fleetqueue.runtime.kinds import POD
-from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.pod_status import (
     DEADLINE_EXCEEDED,
     ContainerFacts,
@@ -62,12 +62,12 @@ class PodWorker:
         self.processes = tools.processes
         self.preparation = tools.preparation
         self.clock = tools.clock
-        self.backoff = tools.backoff
+        self.backoff = tools.backoff.as_said_by(pod)
         self._cluster = tools.cluster
         self._as_run = tools.as_run
         self._done = done
         self.sandbox: Sandbox
-        self._has_sandbox = False
+        self.has_sandbox = False
         self._started_at: datetime | None = None
         self.workers: list[ContainerWorker] = self._make_workers()
         self._failure: Failure | None = None
@@ -127,6 +127,8 @@ class PodWorker:
         writer = asyncio.create_task(self._write_statuses(), name=f"status of {self.uid}")
         try:
             await self._live()
+            # Before anybody learns of its end and takes what it had.
+            self.preparation.retire(self.pod)
             self._is_over = True
             self.changed()
             await writer
@@ -139,6 +141,10 @@ class PodWorker:
             self._done(self)
 
     async def _live(self) -> None:
+        if self._stop.is_set():
+            # Deleted before it began, or before an earlier runtime ended: nothing of it runs.
+            await asyncio.gather(*(worker.settle() for worker in self.workers))
+            return
         life = asyncio.create_task(self._work(), name=f"life of {self.uid}")
         stop = asyncio.create_task(self._stop.wait())
         try:
@@ -203,7 +209,7 @@ class PodWorker:
                 self.note("Warning", missing.reason, missing.message)
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                self._has_sandbox = True
+                self.has_sandbox = True
                 self.changed()
                 return
 
@@ -229,6 +235,8 @@ class PodWorker:
 
     async def _end_all(self, life: "asyncio.Task[None]", ends_at: float) -> None:
         loop = asyncio.get_running_loop()
+        for worker in self._of("init", "main"):
+            worker.forbid()
         running = [worker for worker in self._of("init", "main") if worker.is_live]
         grace = max(ends_at - loop.time(), 0.0)
         await asyncio.gather(*(worker.stop(grace) for worker in running))
@@ -317,12 +325,12 @@ class PodWorker:
         """The whole status that the pod should have."""
         facts = PodFacts(
             containers={worker.name: worker.shown for worker in self.workers},
-            has_sandbox=self._has_sandbox,
+            has_sandbox=self.has_sandbox,
             is_over=self._is_over,
             failure=self._failure,
             started_at=self._started_at,
-            pod_ip=self.sandbox.address if self._has_sandbox else "",
-            host_ip=self.sandbox.host_address if self._has_sandbox else "",
+            pod_ip=self.sandbox.address if self.has_sandbox else "",
+            host_ip=self.sandbox.host_address if self.has_sandbox else "",
         )
         return build_status(pod, facts, self.clock.now())
 

@@ -1,11 +1,15 @@
 """Loaded by every Python program of a pod whose machine has no namespaces, as `sitecustomize`.
 
-Makes the names of the cluster resolve, and lets servers listen on the pod's own address. A copy of
-this file is put on the program's path, so it uses the standard library alone.
+Makes the names of the cluster resolve, lets servers listen on the pod's own address, and finds
+volumes behind their mount paths. A copy of this file is put on the program's path, so it uses the
+standard library alone.
 """
 
+import builtins
 import importlib.machinery
 import importlib.util
+import io
+import json
 import os
 import socket
 import sys
@@ -14,7 +18,14 @@ from typing import Any
 _NAMES_FILE = os.environ.get("FLEETQUEUE_NAMES", "")
 _POD_ADDRESS = os.environ.get("FLEETQUEUE_POD_IP", "")
 _HOSTNAME = os.environ.get("HOSTNAME", "")
+_PLACES: dict[str, str] = json.loads(os.environ.get("FLEETQUEUE_PLACES", "{}"))
 _WILDCARDS = ("", "0.0.0.0")
+_WILDCARD_6 = "::"
+_TAKE_A_PATH = (
+    "access", "chdir", "chmod", "listdir", "lstat", "mkdir", "mkfifo", "open", "readlink", "remove",
+    "rmdir", "scandir", "stat", "statvfs", "truncate", "unlink", "utime",
+)  # fmt: skip
+_TAKE_TWO = ("link", "rename", "replace", "symlink")
 
 _names: dict[str, list[str]] = {}
 _read_at: float = -1.0
@@ -97,10 +108,70 @@ def install() -> None:
 
 def _bind_to_pod(real: Any) -> Any:
     def bind(self: Any, address: Any) -> Any:
-        is_wild = self.family == socket.AF_INET and address[0] in _WILDCARDS
-        return real(self, (_POD_ADDRESS, address[1]) if is_wild else address)
+        if self.family == socket.AF_INET and address[0] in _WILDCARDS:
+            return real(self, (_POD_ADDRESS, address[1]))
+        if self.family == socket.AF_INET6 and address[0] in ("", _WILDCARD_6):
+            # One that listens on everything of both kinds; the pod has an address of one kind.
+            self.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            return real(self, (f"::ffff:{_POD_ADDRESS}", address[1]))
+        return real(self, address)
 
     return bind
+
+
+def place_of(path: Any) -> Any:
+    """Where a path of the container lies on the machine."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        return path
+    name = os.fsdecode(text)
+    for place in sorted(_PLACES, key=len, reverse=True):
+        if name == place or name.startswith(place + "/"):
+            found = _PLACES[place] + name[len(place) :]
+            return os.fsencode(found) if isinstance(text, bytes) else found
+    return path
+
+
+def install_places() -> None:
+    """Wraps what Python programs reach files with."""
+    for name in _TAKE_A_PATH:
+        _wrap(name, _of_one)
+    for name in _TAKE_TWO:
+        _wrap(name, _of_two)
+    module: Any = builtins
+    real_open = module.open
+
+    def open(file: Any, *args: Any, **more: Any) -> Any:
+        return real_open(place_of(file), *args, **more)
+
+    module.open = open
+    other: Any = io
+    other.open = open
+
+
+def _of_one(real: Any) -> Any:
+    def call(path: Any = ".", *args: Any, **more: Any) -> Any:
+        return real(place_of(path), *args, **more)
+
+    return call
+
+
+def _of_two(real: Any) -> Any:
+    def call(first: Any, second: Any, *args: Any, **more: Any) -> Any:
+        return real(place_of(first), place_of(second), *args, **more)
+
+    return call
+
+
+def _wrap(name: str, wrapper: Any) -> None:
+    real = getattr(os, name)
+    wrapped = wrapper(real)
+    setattr(os, name, wrapped)
+    # The standard library asks these what a function can do.
+    for abilities in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        if real in abilities:
+            abilities.add(wrapped)
 
 
 def load_next() -> None:
@@ -114,4 +185,6 @@ def load_next() -> None:
 
 if __name__ == "sitecustomize":
     install()
+    if _PLACES:
+        install_places()
     load_next()

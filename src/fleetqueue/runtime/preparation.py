@@ -3,6 +3,7 @@ images, environments and addresses.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,7 +37,13 @@ class Sandbox:
     address: str
     host_address: str
     named_ports: Object = field(default_factory=dict)
-    """By container name: the numbers of its named ports, as the processes use them."""
+    """By container name: the numbers of its named ports, as the pod declares them."""
+    moved: Mapping[int, int] = field(default_factory=dict)
+    """What the pod's processes were told in place of which port."""
+
+    def port(self, asked: int) -> int:
+        """The port on which a process listens that says it listens on another."""
+        return self.moved.get(asked, asked)
 
 
 class Preparation(Protocol):
@@ -55,6 +62,9 @@ class Preparation(Protocol):
         self, pod: Object, container: Object, argv: list[str], sandbox: Sandbox
     ) -> Command:
         """Another process in a container: a probe, a hook, an exec."""
+
+    def retire(self, pod: Object) -> None:
+        """Nothing of the pod runs any more: its devices are free, its files stay to be read."""
 
     async def release(self, pod: Object) -> None:
         """The pod is gone: its directories, devices and address are free."""

@@ -4,8 +4,9 @@ import asyncio
 import ssl
 from collections.abc import Iterable
 
+from fleetqueue.api.field_errors import quoted
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.probes import Answer
+from fleetqueue.runtime.probes import Answer, CannotAsk
 
 BODY_BYTES_MAX = 10 * 1024
 _FRAME_HEAD = 9
@@ -15,19 +16,35 @@ _END_HEADERS, _END_STREAM = 4, 1
 
 
 async def http_get(probe: Object, address: str, ports: Object) -> Answer:
-    """`ports`: the named ports of the container."""
-    scheme = str(probe.get("scheme") or "HTTP").lower()
-    host = str(probe.get("host") or address)
-    port = _port(probe.get("port"), ports)
-    path = str(probe.get("path") or "/")
-    url = f"{scheme}://{host}:{port}{path if path.startswith('/') else '/' + path}"
+    """`ports`: the named ports of the container. Raises CannotAsk, as all of these do."""
+    host, port = _place(probe, address, ports)
+    is_secure, path = _scheme(probe) == "https", str(probe.get("path") or "/")
     try:
-        status, body = await _get(scheme == "https", host, port, path, _headers(probe))
+        status, body = await _get(is_secure, host, port, path, _headers(probe))
     except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-        return Answer(False, f'Get "{url}": {_why(error, host, port)}')
+        return Answer(False, f'Get "{_url(probe, host, port)}": {_why(error, host, port)}')
     if 200 <= status < 400:
         return Answer(True, body)
     return Answer(False, f"HTTP probe failed with statuscode: {status}")
+
+
+def http_late(probe: Object, address: str, ports: Object) -> str:
+    url = _url(probe, *_place(probe, address, ports))
+    said = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    return f'Get "{url}": {said}'
+
+
+def _scheme(probe: Object) -> str:
+    return str(probe.get("scheme") or "HTTP").lower()
+
+
+def _url(probe: Object, host: str, port: int) -> str:
+    path = str(probe.get("path") or "/")
+    return f"{_scheme(probe)}://{host}:{port}{path if path.startswith('/') else '/' + path}"
+
+
+def _place(probe: Object, address: str, ports: Object) -> tuple[str, int]:
+    return str(probe.get("host") or address), _port(probe.get("port"), ports)
 
 
 def _headers(probe: Object) -> list[tuple[str, str]]:
@@ -66,7 +83,7 @@ def _unchecked() -> ssl.SSLContext:
 
 
 async def tcp_socket(probe: Object, address: str, ports: Object) -> Answer:
-    host, port = str(probe.get("host") or address), _port(probe.get("port"), ports)
+    host, port = _place(probe, address, ports)
     try:
         _, writer = await asyncio.open_connection(host, port)
     except OSError as error:
@@ -75,21 +92,33 @@ async def tcp_socket(probe: Object, address: str, ports: Object) -> Answer:
     return Answer(True)
 
 
-async def grpc_health(probe: Object, address: str) -> Answer:
-    """One call of grpc.health.v1.Health/Check, with as little of HTTP/2 as that needs."""
+def tcp_late(probe: Object, address: str, ports: Object) -> str:
+    host, port = _place(probe, address, ports)
+    return f"dial tcp {host}:{port}: i/o timeout"
+
+
+async def grpc_health(probe: Object, address: str, span: str) -> Answer:
+    """One call of grpc.health.v1.Health/Check, with as little of HTTP/2 as that needs; `span`: how
+    long it may take.
+    """
     port, service = int(probe["port"]), str(probe.get("service") or "")
     try:
         reader, writer = await asyncio.open_connection(address, port)
-    except OSError as error:
-        why = _why(error, address, port)
-        return Answer(False, f'timeout: failed to connect service "{address}:{port}": {why}')
+    except OSError:
+        # A kubelet would try until the time is over; the outcome is the same.
+        why = f"within {span}: context deadline exceeded"
+        return Answer(False, f'timeout: failed to connect service "{address}:{port}" {why}')
     try:
         writer.write(_grpc_request(f"{address}:{port}", service))
         return await _grpc_answer(reader, writer)
     except (OSError, asyncio.IncompleteReadError) as error:
-        return Answer(False, f"error: health rpc failed: {error}")
+        return Answer(False, f"error: health rpc probe failed: {error}")
     finally:
         writer.close()
+
+
+def grpc_late(span: str) -> str:
+    return f"timeout: health rpc did not complete within {span}"
 
 
 def _grpc_request(authority: str, service: str) -> bytes:
@@ -145,14 +174,16 @@ async def _grpc_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 
 def _port(port: object, named: Object) -> int:
-    if isinstance(port, int):
-        return port
     text = str(port)
-    if text in named:
-        return int(named[text])
-    if text.isdecimal():
-        return int(text)
-    raise ValueError(f'couldn\'t find port: "{text}"')
+    if isinstance(port, str) and text in named:
+        text = str(named[text])
+    try:
+        number = int(text)
+    except ValueError:
+        raise CannotAsk(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax") from None
+    if not 0 < number < 65536:
+        raise CannotAsk(f"invalid port number: {number}")
+    return number
 
 
 def _why(error: Exception, host: str, port: int) -> str:

@@ -13,10 +13,16 @@ DEFAULT_FAILURES = 3
 
 
 class Answer(NamedTuple):
-    """One probe: whether it went well, and what was said."""
+    """One probe or hook: whether it went well, and what was said."""
 
     is_good: bool
     text: str = ""
+    why: str = ""
+    """What went wrong, where that is more than what was said."""
+
+
+class CannotAsk(Exception):
+    """Nobody could be asked, which says nothing about the container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +68,21 @@ class Tally:
 
 Ask = Callable[[Object], Awaitable[Answer]]
 """Asks a container once, in the way its probe says."""
-Failed = Callable[[str], None]
+Late = Callable[[Object, float], str]
+"""What is said of a probe that takes longer than so many seconds."""
+Tell = Callable[[str], None]
 
 
 class Prober:
     """Asks one probe of one container again and again, until it is cancelled."""
 
-    def __init__(self, probe: Object, ask: Ask, failed: Failed) -> None:
+    def __init__(self, probe: Object, ask: Ask, late: Late, tell: Tell) -> None:
         self._probe = probe
         self._settings = Settings.of(probe)
         self._ask = ask
-        self._failed = failed
-        """Told of every bad answer."""
+        self._late = late
+        self._tell = tell
+        """Told of every bad answer, and of every failure to get one."""
 
     async def until(self, verdict: bool) -> None:
         """Until a verdict is reached for the first time (a startup or a liveness probe)."""
@@ -99,20 +108,23 @@ class Prober:
                 changed(answer.is_good)
 
     async def _answers(self) -> AsyncIterator[Answer]:
+        """Those that count."""
         await asyncio.sleep(self._settings.delay)
         while True:
-            answer = await self._once()
-            if not answer.is_good:
-                self._failed(answer.text)
-            yield answer
+            try:
+                answer = await self._once()
+            except CannotAsk as error:
+                self._tell(f"errored and resulted in unknown state: {error}")
+            else:
+                if not answer.is_good:
+                    self._tell(f"failed: {answer.text}")
+                yield answer
             await asyncio.sleep(self._settings.period)
 
     async def _once(self) -> Answer:
+        seconds = self._settings.timeout
         try:
-            async with asyncio.timeout(self._settings.timeout):
+            async with asyncio.timeout(seconds):
                 return await self._ask(self._probe)
         except TimeoutError:
-            seconds = int(self._settings.timeout)
-            if "exec" in self._probe:
-                return Answer(False, f"command timed out after {seconds}s")
-            return Answer(False, "context deadline exceeded")
+            return Answer(False, self._late(self._probe, seconds))

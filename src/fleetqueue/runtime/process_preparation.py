@@ -3,49 +3,52 @@ each container.
 """
 
 import asyncio
-import os
+import logging
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from fleetqueue.api.meta import Key
-from fleetqueue.api.quantity import Quantity
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object, Resource, key_of
-from fleetqueue.runtime import commands, environment, hosts
+from fleetqueue.runtime import commands, container_places, environment, hosts, ports
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.downward import Whereabouts
 from fleetqueue.runtime.environment import Environment, Sources
+from fleetqueue.runtime.expected_names import Directory
 from fleetqueue.runtime.gpus import GpuAllocator, gpu_count, visible_devices
 from fleetqueue.runtime.images import ImageEnvironment, ImageTable
+from fleetqueue.runtime.job_ports import PortsOfJobs
 from fleetqueue.runtime.kinds import (
     CLAIM,
     CONFIG_MAP,
+    ENDPOINT_SLICE,
     NODE,
     POD,
     SECRET,
     SERVICE,
-    SERVICE_ACCOUNT,
     VOLUME,
 )
+from fleetqueue.runtime.mount_links import remove_links
+from fleetqueue.runtime.packages import package_variables
 from fleetqueue.runtime.payloads import Objects
-from fleetqueue.runtime.preparation import Image, NotReady, Sandbox, message_path
-from fleetqueue.runtime.processes import Command, Limits, Mount
-from fleetqueue.runtime.volumes import FailedMount, Volumes
+from fleetqueue.runtime.pod_facts import is_terminal
+from fleetqueue.runtime.pod_names import PodNames
+from fleetqueue.runtime.pod_tokens import Tokens, fetch_tokens
+from fleetqueue.runtime.port_claims import PortClaims
+from fleetqueue.runtime.preparation import Image, NotReady, Sandbox
+from fleetqueue.runtime.processes import Command
+from fleetqueue.runtime.ray_nodes import place_ray
+from fleetqueue.runtime.substitutes import Place, Substitutes, Words
+from fleetqueue.runtime.volumes import Volumes
 
 REFRESH_SECONDS = 30.0
-TOKEN_AGE_MAX = 0.8
-"""A token is replaced when so much of its time is over."""
-DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 API = Key("default", "kubernetes")
 
-Tokens: TypeAlias = dict[tuple[str, int], tuple[str, float]]
-"""By audience and life time: the token, and when to ask for another."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,11 @@ class Surrounding:
     api_port: int
     gpus: GpuAllocator
     gpus_are_real: bool = False
+    extras: Callable[[Object], Mapping[str, str]] = lambda pod: {}
+    """Variables that some pods get beyond those of their images; what a pod says itself wins."""
+    why_no_namespaces: str = ""
+    """What stands against private views of the file system; "" where containers have them."""
+    claims: PortClaims = field(default_factory=PortClaims)
 
 
 @dataclass(slots=True)
@@ -70,21 +78,50 @@ class _Prepared:
     sandbox: Sandbox
     volumes: Volumes
     tokens: Tokens
+    names_file: Path
+    owner: Key | None
+    """By what its address is kept for it; None for one that has the machine's own."""
 
 
 class ProcessPreparation:
-    """Implements `Preparation` on this machine, with private views of the file system."""
+    """Implements `Preparation` on this machine: with private views of the file system where it has
+    them, by other words where it has not.
+    """
 
     def __init__(self, cluster: Cluster, clock: Clock, around: Surrounding) -> None:
         self._cluster = cluster
         self._clock = clock
         self._around = around
         self._prepared: dict[str, _Prepared] = {}
-        self._is_due = False
+        self._holders: dict[Key, str] = {}
+        """Who has the address of a host name: a pod that comes again takes it over."""
         for kind in (CONFIG_MAP, SECRET, SERVICE, CLAIM, VOLUME, NODE, POD):
             cluster.informer(kind)
-        for kind in (POD, SERVICE):
-            cluster.informer(kind).listen(self._names_changed)
+        self._names = names = PodNames(around.directory / "names", cluster.cached_all)
+        self._ports = PortsOfJobs(around.claims)
+        cluster.informer(POD).listen(self._pod_changed)
+        cluster.informer(POD).listen(names.pod_changed)
+        cluster.informer(SERVICE).listen(names.service_changed)
+        cluster.informer(ENDPOINT_SLICE).listen(names.slice_changed)
+        self._substitutes = self._without_namespaces() if around.why_no_namespaces else None
+
+    def _without_namespaces(self) -> Substitutes:
+        around = self._around
+        logger.warning(
+            "no namespaces: paths and names are replaced where containers are told them",
+            extra={"why": around.why_no_namespaces},
+        )
+        names = Directory(
+            lambda namespace, name: self._cluster.cached(SERVICE, name, namespace),
+            lambda namespace: self._cluster.cached_all(POD, namespace),
+            lambda namespace, hostname: around.addresses.expect(Key(namespace, hostname)),
+        )
+        api = f"https://{around.api_host}:{around.api_port}"
+        directory, why = around.directory, around.why_no_namespaces
+        return Substitutes(directory, why, names, api, self._warn)
+
+    def _warn(self, pod: Object, reason: str, message: str) -> None:
+        self._cluster.events.record(pod, "Warning", reason, message, component="kubelet")
 
     # What all containers of a pod share
 
@@ -93,23 +130,24 @@ class ProcessPreparation:
         known = self._prepared.get(uid)
         if known is None:
             known = self._prepared[uid] = self._begin(pod)
-        await self._fetch_tokens(known)
+        await fetch_tokens(pod, known.tokens, self._cluster, self._clock)
         await asyncio.to_thread(known.volumes.prepare, self._clock.now())
-        self._write_names(known)
         return known.sandbox
 
     def _begin(self, pod: Object) -> _Prepared:
         around = self._around
         directory = self.directory_of(pod)
-        spec = pod["spec"]
-        if spec.get("hostNetwork"):
-            address = around.host_address
-        else:
-            known = (pod.get("status") or {}).get("podIP")
-            if known:
-                around.addresses.keep(_identity(pod), known)
-            address = around.addresses.take(_identity(pod))
-        sandbox = Sandbox(directory, address, around.host_address, _named_ports(pod))
+        directory.mkdir(parents=True, exist_ok=True)
+        owner = None if pod["spec"].get("hostNetwork") else self._identity(pod)
+        address = around.host_address if owner is None else self._address(pod, owner)
+        moved = self._ports.join(pod, address)
+        sandbox = Sandbox(
+            directory,
+            address,
+            around.host_address,
+            container_places.named_ports(pod),
+            moved.used if moved is not None else {},
+        )
         tokens: Tokens = {}
         objects = Objects(
             self._finder(CONFIG_MAP, pod),
@@ -117,9 +155,27 @@ class ProcessPreparation:
             self._where(pod, sandbox),
             lambda audience, seconds: tokens[audience, seconds][0],
         )
-        claim = partial(self._claim, pod)
-        directory.mkdir(parents=True, exist_ok=True)
-        return _Prepared(pod, sandbox, Volumes(pod, directory / "volumes", objects, claim), tokens)
+        volumes = Volumes(pod, directory / "volumes", objects, partial(self._claim, pod))
+        return _Prepared(pod, sandbox, volumes, tokens, self._names.open(pod, address), owner)
+
+    def _address(self, pod: Object, owner: Key) -> str:
+        addresses = self._around.addresses
+        self._holders[owner] = pod["metadata"]["uid"]
+        known = (pod.get("status") or {}).get("podIP")
+        if known:
+            addresses.keep(owner, known)
+        return addresses.take(owner)
+
+    def _identity(self, pod: Object) -> Key:
+        """A pod that is made again under the same name keeps its address: its peers may hold it.
+        One that only has the same host name as another has an address of its own.
+        """
+        metadata = pod["metadata"]
+        key = Key(metadata["namespace"], hosts.hostname_of(pod))
+        holder = self._prepared.get(self._holders.get(key, ""))
+        if holder is None or holder.pod["metadata"]["name"] == metadata["name"]:
+            return key
+        return Key(metadata["namespace"], f"{key.name}/{metadata['uid']}")
 
     def _finder(self, kind: Resource, pod: Object) -> Callable[[str], Object | None]:
         namespace = pod["metadata"]["namespace"]
@@ -140,45 +196,23 @@ class ProcessPreparation:
                 return Path(spec[source]["path"])
         return None
 
-    async def _fetch_tokens(self, prepared: _Prepared) -> None:
-        """Tokens are asked for before the files are written, which cannot wait for an answer."""
-        now = self._clock.now().timestamp()
-        for audience, seconds in _token_sources(prepared.pod):
-            known = prepared.tokens.get((audience, seconds))
-            if known is not None and now < known[1]:
-                continue
-            try:
-                token = await self._token(prepared.pod, audience, seconds)
-            except KubeError as error:
-                raise FailedMount("kube-api-access", f"failed to fetch token: {error}") from error
-            prepared.tokens[audience, seconds] = (token, now + seconds * TOKEN_AGE_MAX)
-
-    async def _token(self, pod: Object, audience: str, seconds: int) -> str:
-        metadata, account = pod["metadata"], pod["spec"].get("serviceAccountName") or "default"
-        bound = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        }
-        spec: Object = {"expirationSeconds": seconds, "boundObjectRef": bound}
-        if audience:
-            spec["audiences"] = [audience]
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        answer = await self._cluster.client.create_subresource(
-            SERVICE_ACCOUNT, account, "token", request, metadata["namespace"]
-        )
-        return str(answer["status"]["token"])
+    def retire(self, pod: Object) -> None:
+        self._around.gpus.release(pod["metadata"]["uid"])
 
     async def release(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         prepared = self._prepared.pop(uid, None)
         self._around.gpus.release(uid)
+        self._ports.leave(uid)
+        self._names.close(pod)
+        if self._substitutes is not None:
+            self._substitutes.forget(uid)
         if prepared is not None:
+            if prepared.owner is not None and self._holders.get(prepared.owner) == uid:
+                del self._holders[prepared.owner]
+                self._around.addresses.release(prepared.owner)
             await asyncio.to_thread(prepared.volumes.release)
-        if not pod["spec"].get("hostNetwork"):
-            self._around.addresses.release(_identity(pod))
-        await asyncio.to_thread(shutil.rmtree, self.directory_of(pod), ignore_errors=True)
+        await asyncio.to_thread(_remove, self.directory_of(pod))
 
     async def sweep(self) -> None:
         """Removes what pods left that are gone since an earlier runtime ran them."""
@@ -188,32 +222,14 @@ class ProcessPreparation:
     def directory_of(self, pod: Object) -> Path:
         return self._around.directory / "pods" / str(pod["metadata"]["uid"])
 
-    # Names
+    def _pod_changed(self, old: Object | None, new: Object | None) -> None:
+        """The ports of a job are for those of its pods that have not ended."""
+        if new is not None and is_terminal(new):
+            self._ports.leave(str(new["metadata"]["uid"]))
 
-    def _names_changed(self, old: Object | None, new: Object | None) -> None:
-        if not self._is_due and self._prepared:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._write_all_names)
-
-    def _write_all_names(self) -> None:
-        self._is_due = False
-        for prepared in list(self._prepared.values()):
-            self._write_names(prepared)
-
-    def _write_names(self, prepared: _Prepared) -> None:
-        peers = hosts.Peers(self._pods(), self._cluster.cached_all(SERVICE))
-        text = hosts.hosts_text(prepared.pod, prepared.sandbox.address, peers)
-        hosts.write_in_place(prepared.sandbox.directory / "etc" / "hosts", text)
-
-    def _pods(self) -> list[Object]:
-        """All pods, with the addresses that their statuses do not show yet."""
-        pods = {pod["metadata"]["uid"]: pod for pod in self._cluster.cached_all(POD)}
-        for uid, prepared in self._prepared.items():
-            pod = pods.get(uid)
-            if pod is not None and not (pod.get("status") or {}).get("podIP"):
-                status = {**(pod.get("status") or {}), "podIP": prepared.sandbox.address}
-                pods[uid] = {**pod, "status": status}
-        return list(pods.values())
+    def place_of(self, address: str, port: int) -> tuple[str, int]:
+        """Where a process listens that others look for at a pod's address and port."""
+        return address, self._ports.used_port(address, port)
 
     async def keep_fresh(self) -> None:
         """Writes what changed behind volumes, until it is cancelled."""
@@ -221,7 +237,7 @@ class ProcessPreparation:
             await asyncio.sleep(REFRESH_SECONDS)
             for prepared in list(self._prepared.values()):
                 try:
-                    await self._fetch_tokens(prepared)
+                    await fetch_tokens(prepared.pod, prepared.tokens, self._cluster, self._clock)
                 except NotReady:
                     continue
                 await asyncio.to_thread(prepared.volumes.refresh, self._clock.now())
@@ -262,7 +278,14 @@ class ProcessPreparation:
             self._api_service(),
             self._where(pod, sandbox),
         )
-        base = {**_private_places(sandbox, container), **image.env, **self._devices(pod, container)}
+        private = container_places.private_variables(sandbox, container)
+        base = {
+            **private,
+            **({} if image.root else package_variables(image.env["PATH"], private["HOME"])),
+            **image.env,
+            **self._devices(pod, container),
+            **self._around.extras(pod),
+        }
         return environment.compose(pod, container, base, hosts.hostname_of(pod), sources)
 
     def _api_service(self) -> Object:
@@ -291,97 +314,58 @@ class ProcessPreparation:
         argv: tuple[str, ...],
     ) -> Command:
         prepared = self._prepared[pod["metadata"]["uid"]]
-        mounts = prepared.volumes.mounts(container, variables.declared)
-        scratch = _scratch(sandbox, container)
-        workdir = container.get("workingDir") or image.workdir
+        scratch = container_places.scratch_of(sandbox, container)
+        files = (
+            *container_places.name_mounts(pod, sandbox, prepared.names_file),
+            container_places.message_mount(sandbox, container),
+        )
+        volumes = prepared.volumes.mounts(container, variables.declared)
+        place = Place(pod, container, sandbox, scratch, prepared.names_file, volumes, files)
+        words = self._map_ports(pod, sandbox, Words(argv, variables))
+        cwd = Path(container.get("workingDir") or image.workdir or scratch)
+        mounts = (*container_places.root_mounts(image.root, scratch), *files, *volumes)
+        if self._substitutes is not None:
+            self._check_root(image)
+            (words, cwd), mounts = self._substitutes.adapt(place, words, cwd), ()
         return Command(
-            argv=image.replace_program(argv),
-            env=variables.variables,
-            cwd=Path(workdir) if workdir else scratch,
+            argv=image.replace_program(words.argv),
+            env=words.environment.variables,
+            cwd=cwd,
             hostname=hosts.kernel_hostname_of(pod),
-            mounts=(*_own_mounts(sandbox, container), *mounts),
-            limits=_limits(container),
-            user=_user(pod, container, "runAsUser", image.user),
-            group=_user(pod, container, "runAsGroup", None),
+            mounts=mounts,
+            limits=container_places.limits_of(container),
+            user=container_places.user_of(pod, container, "runAsUser", image.user),
+            group=container_places.user_of(pod, container, "runAsGroup", None),
             tty=bool(container.get("tty")),
             stdin=bool(container.get("stdin")),
         )
+
+    def _map_ports(self, pod: Object, sandbox: Sandbox, words: Words) -> Words:
+        services = self._cluster.cached_all(SERVICE, pod["metadata"]["namespace"])
+        own = self._ports.join(pod, sandbox.address, services)
+        if own is None:
+            return words
+        given = words.environment
+        told = ports.map_variables(given.declared, own)
+        mapped = Environment({**given.variables, **told}, told)
+        argv = place_ray(ports.map_arguments(words.argv, own), sandbox.address, own)
+        return Words(argv, mapped)
+
+    def _check_root(self, image: ImageEnvironment) -> None:
+        if image.root:
+            raise NotReady(
+                "CreateContainerError",
+                f'image "{image.reference}" has a file system of its own, which needs namespaces: '
+                f"{self._around.why_no_namespaces}",
+            )
+
+
+def _remove(directory: Path) -> None:
+    remove_links(directory)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _remove_others(directory: Path, known: set[str]) -> None:
     for path in directory.iterdir() if directory.is_dir() else ():
         if path.name not in known:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _identity(pod: Object) -> Key:
-    """A pod that is made again under the same name keeps its address: its peers may hold it."""
-    return Key(pod["metadata"]["namespace"], hosts.hostname_of(pod))
-
-
-def _token_sources(pod: Object) -> Iterable[tuple[str, int]]:
-    for volume in pod["spec"].get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            wanted = source.get("serviceAccountToken")
-            if wanted is not None:
-                yield wanted.get("audience") or "", int(wanted.get("expirationSeconds") or 3600)
-
-
-def _named_ports(pod: Object) -> Object:
-    spec = pod["spec"]
-    return {
-        container["name"]: {
-            port["name"]: port["containerPort"]
-            for port in container.get("ports") or ()
-            if port.get("name")
-        }
-        for container in (*(spec.get("initContainers") or ()), *spec["containers"])
-    }
-
-
-def _scratch(sandbox: Sandbox, container: Object) -> Path:
-    """Where a container is at home: private, since pods of one job write the same files."""
-    path = sandbox.directory / "scratch" / str(container["name"])
-    for part in ("home", "tmp"):
-        (path / part).mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def _private_places(sandbox: Sandbox, container: Object) -> dict[str, str]:
-    scratch = _scratch(sandbox, container)
-    home = str(scratch / "home")
-    return {
-        "HOME": home,
-        "TMPDIR": str(scratch / "tmp"),
-        "XDG_CACHE_HOME": f"{home}/.cache",
-        "GLOO_SOCKET_IFNAME": "lo",
-        "NCCL_SOCKET_IFNAME": "lo",
-        "TP_SOCKET_IFNAME": "lo",
-    }
-
-
-def _own_mounts(sandbox: Sandbox, container: Object) -> tuple[Mount, ...]:
-    message = message_path(sandbox, container["name"])
-    message.parent.mkdir(parents=True, exist_ok=True)
-    message.touch()
-    where = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
-    return (Mount(sandbox.directory / "etc" / "hosts", "/etc/hosts"), Mount(message, where))
-
-
-def _limits(container: Object) -> Limits:
-    limits = (container.get("resources") or {}).get("limits") or {}
-    memory, cpu = limits.get("memory"), limits.get("cpu")
-    return Limits(
-        memory_bytes=Quantity.of(memory).value() if memory is not None else None,
-        cpu_millis=Quantity.of(cpu).milli_value() if cpu is not None else None,
-    )
-
-
-def _user(pod: Object, container: Object, name: str, default: int | None) -> int | None:
-    """Honoured where we may: only root can become somebody else."""
-    if os.geteuid() != 0:
-        return None
-    for security in (container.get("securityContext"), pod["spec"].get("securityContext")):
-        if (security or {}).get(name) is not None:
-            return int((security or {})[name])
-    return default
+            _remove(path)

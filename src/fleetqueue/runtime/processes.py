@@ -93,7 +93,7 @@ class Process(Protocol):
         """Its end; may be awaited by many, and again."""
 
     def signal(self, number: int) -> None:
-        """To the main process alone."""
+        """To the process alone; of one that was executed, to its group too: it may be a shell."""
 
     def kill(self) -> None:
         """The whole tree, at once."""

@@ -4,6 +4,7 @@ Mount paths become the directories behind them, names of peers become their addr
 arguments and variables; Python programs are helped to find the rest themselves.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +16,11 @@ from fleetqueue.runtime.agnhost import POD_ADDRESS
 from fleetqueue.runtime.processes import Mount
 
 NAMES_FILE = "FLEETQUEUE_NAMES"
+PLACES = "FLEETQUEUE_PLACES"
 REWRITES = "fleetqueue.io/rewrite-paths"
+_PACKS = re.compile(r"-?[a-zA-Z]*c|--create$")
 _ADDRESS_VARIABLE = re.compile(r"ADDR|HOST|ENDPOINT|MASTER|COORDINATOR|SERVER|LEADER|URI|URL|PEER")
 _LOOPBACK_INTERFACE = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
-_SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/root", "/run",
-           "/sbin", "/sys", "/usr", "/var")  # fmt: skip
 
 
 def rewrites_paths(pod: Object) -> bool:
@@ -32,7 +33,7 @@ def rewrite_path(text: str, places: Mapping[str, str]) -> str:
         return text
     ordered = sorted(places, key=len, reverse=True)
     choice = "|".join(re.escape(each) for each in ordered)
-    pattern = re.compile(rf"""(^|[=:, "'])({choice})(?=$|[/:, "'])""")
+    pattern = re.compile(rf"""(^|[\s=:,"'<>;|&@])({choice})(?=$|[\s/:,"'<>;|&)])""")
     return pattern.sub(lambda found: found.group(1) + places[found.group(2)], text)
 
 
@@ -45,32 +46,13 @@ def mount_variables(container: Object, mounts: Sequence[Mount]) -> dict[str, str
     """`FLEETQUEUE_MOUNT_<VOLUME>`: where a program finds a volume whatever its mount path."""
     listed = container.get("volumeMounts") or ()
     return {
-        f"FLEETQUEUE_MOUNT_{re.sub(r'[^A-Z0-9]', '_', each['name'].upper())}": str(mount.source)
+        mount_variable(each["name"]): str(mount.source)
         for each, mount in zip(listed, mounts, strict=False)
     }
 
 
-def link_mount(mount: Mount) -> bool:
-    """Puts a link where a volume is expected, if nothing is there; whether it did."""
-    target = Path(os.path.normpath(mount.target))
-    top = "/" + target.parts[1] if len(target.parts) > 1 else "/"
-    if target == Path("/") or top in _SYSTEM:
-        return False
-    try:
-        if target.is_symlink() and os.readlink(target) == str(mount.source):
-            return True
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(mount.source)
-    except OSError:
-        return False
-    return True
-
-
-def unlink_mount(mount: Mount) -> None:
-    """Takes away a link that `link_mount` made, and nothing else."""
-    target = Path(os.path.normpath(mount.target))
-    if target.is_symlink() and os.readlink(target) == str(mount.source):
-        target.unlink(missing_ok=True)
+def mount_variable(volume: str) -> str:
+    return f"FLEETQUEUE_MOUNT_{re.sub(r'[^A-Z0-9]', '_', volume.upper())}"
 
 
 def substitute_names(text: str, names: Mapping[str, Sequence[str]]) -> str:
@@ -108,8 +90,32 @@ def substitute_variables(
     return changed
 
 
+def rewrite_archive(argv: Sequence[str], places: Mapping[str, str]) -> tuple[str, ...]:
+    """A `tar` that packs keeps the names that it was asked for: `kubectl cp` looks at them."""
+    rewritten = tuple(rewrite_path(word, places) for word in argv)
+    is_packing = os.path.basename(argv[0]) == "tar" and bool(_PACKS.match("".join(argv[1:2])))
+    if not is_packing:
+        return rewritten
+    used = [place for place in places if any(rewrite_path(w, {place: ""}) != w for w in argv)]
+    renames = [
+        f"--transform=flags=rSH;s,^{re.escape(places[each].lstrip('/'))},{each.lstrip('/')},"
+        for each in used
+    ]
+    return (*rewritten[:1], *renames, *_dashed(rewritten[1:]))
+
+
+def _dashed(words: Sequence[str]) -> tuple[str, ...]:
+    """Letters without a dash must come first; with one they need not."""
+    first = words[0] if words[0].startswith("-") else f"-{words[0]}"
+    return (first, *words[1:])
+
+
 def helping_variables(
-    variables: Mapping[str, str], directory: Path, names_file: Path, address: str
+    variables: Mapping[str, str],
+    directory: Path,
+    names_file: Path,
+    address: str,
+    places: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """What a process is told besides; nothing that the user has set is changed but PYTHONPATH."""
     path = [str(directory), *filter(None, [variables.get("PYTHONPATH")])]
@@ -119,6 +125,7 @@ def helping_variables(
         "PYTHONPATH": ":".join(path),
         NAMES_FILE: str(names_file),
         POD_ADDRESS: address,
+        **({PLACES: json.dumps(dict(places))} if places else {}),
     }
 
 

@@ -1,7 +1,7 @@
 """Keeps the proxy of Services in step with the Services and the endpoints behind them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fleetqueue.kube.cluster import Cluster
@@ -12,13 +12,20 @@ from fleetqueue.runtime.service_proxy import Place, ServiceProxy, plan_listeners
 class ServiceKeeper:
     """Follows both kinds; several changes that come together are one update."""
 
-    def __init__(self, cluster: Cluster, nodes: Sequence[str], api: Place) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        nodes: Sequence[str],
+        api: Place,
+        place_of: Callable[[str, int], Place] = lambda address, port: (address, port),
+    ) -> None:
+        """`place_of` says where a pod listens that is looked for at an address and port."""
         self._cluster = cluster
         self._nodes = nodes
         self._api = api
         """Where the API server is: no pod is behind its Service."""
         self._changed = asyncio.Event()
-        self.proxy = ServiceProxy()
+        self.proxy = ServiceProxy(place_of)
         for kind in (SERVICE, ENDPOINT_SLICE):
             cluster.informer(kind).listen(self._wake)
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from fleetqueue.kube.resources import Object
@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 class ServiceProxy:
     """Listens where it is told, and connects whoever comes to one of the places behind."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, place_of: Callable[[str, int], Place] = lambda address, port: (address, port)
+    ) -> None:
+        self._place_of = place_of
         self._servers: dict[Place, asyncio.Server] = {}
         self._backends: dict[Place, list[Place]] = {}
         self._turns: dict[Place, int] = {}
@@ -85,7 +88,7 @@ class ServiceProxy:
             self._turns[place] = start + step + 1
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS_MAX):
-                    return await asyncio.open_connection(*chosen)
+                    return await asyncio.open_connection(*self._place_of(*chosen))
         return None
 
 

@@ -67,8 +67,15 @@ class ShepherdedProcesses:
 
     @classmethod
     async def open(
-        cls, directory: Path, clock: Clock, *, namespaces: bool = True, cgroups: bool = True
+        cls,
+        directory: Path,
+        clock: Clock,
+        *,
+        namespaces: bool = True,
+        cgroups: bool = True,
+        group: str = "",
     ) -> "ShepherdedProcesses":
+        """`group` is the control group to make groups in; "" for the one that we are in."""
         directory, stage = await asyncio.to_thread(_prepare, directory)
         lock = await lock_directory(directory / "shepherd" / "lock")
         settings: Message = {
@@ -76,6 +83,7 @@ class ShepherdedProcesses:
             "stage": str(stage),
             "namespaces": namespaces,
             "cgroups": cgroups,
+            "group": group,
             "server": os.getpid(),
             "lock": lock,
         }

@@ -9,6 +9,7 @@ from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import stages
@@ -16,7 +17,6 @@ from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.kinds import NODE, POD
 from fleetqueue.runtime.lives import Life
 from fleetqueue.runtime.modes import is_down, is_simulated, is_simulated_node
-from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.pod_facts import is_terminal, node_name, phase
 from fleetqueue.runtime.pod_status import PodFacts, build_status
 from fleetqueue.runtime.pod_writes import delete_pod

@@ -5,16 +5,16 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.pods.taints import is_match
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.runtime.kinds import NODE, POD
-from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.pod_conditions import disruption
 from fleetqueue.runtime.pod_facts import is_terminal, node_name
 from fleetqueue.runtime.pod_writes import delete_pod, patch_status
-from fleetqueue.runtime.scheduling.taints import is_match
 
 COMPONENT = "taint-eviction-controller"
 REASON = "DeletionByTaintManager"

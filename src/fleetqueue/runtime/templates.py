@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import POD
-from fleetqueue.runtime.plan import child
 
 NAME_LENGTH_MAX = 253
 

@@ -26,6 +26,8 @@ class Weather:
     """429 with Retry-After."""
     cut_watch: float = 0.0
     """A watch ends without a word."""
+    late_watch: float = 0.0
+    """A watch tells what happened only after a while, when answers have long come."""
 
 
 CALM = Weather()
@@ -82,9 +84,12 @@ class FaultyTransport:
         return Stream(stream.status, stream.headers, frames=self._cut(stream), close=stream.aclose)
 
     async def _cut(self, stream: Stream) -> AsyncIterator[list[Frame]]:
+        draw = self._random.random
         async for batch in stream.watch_frames():
-            if self._random.random() < self.weather.cut_watch:
+            if draw() < self.weather.cut_watch:
                 return
+            if self.weather.late_watch and draw() < self.weather.late_watch:
+                await asyncio.sleep(draw() * self.weather.delay_seconds_max)
             yield batch
 
     async def close(self) -> None:

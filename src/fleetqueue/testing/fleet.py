@@ -118,10 +118,10 @@ class FleetCluster:
 
 
 class _Run:
-    """A manager with one controller, started again whenever the test wants."""
+    """A manager and its controllers, started again whenever the test wants."""
 
-    def __init__(self, make: Callable[[Cluster], Controller[Any]], home: FleetCluster) -> None:
-        self.make = make
+    def __init__(self, install: Callable[[Manager], Any], home: FleetCluster) -> None:
+        self.install = install
         self.home = home
         self.manager: Manager | None = None
         self.cluster: Cluster | None = None
@@ -160,7 +160,11 @@ class Fleet:
         self, make: Callable[[Cluster], Controller[Any]], on: FleetCluster
     ) -> Callable[[], Any]:
         """Run a controller on a cluster; call what is returned to restart it, as after a crash."""
-        run = _Run(make, on)
+        return self.run_all(lambda manager: manager.add(make(manager.cluster)), on)
+
+    def run_all(self, install: Callable[[Manager], Any], on: FleetCluster) -> Callable[[], Any]:
+        """The same for whatever `install` adds to a manager."""
+        run = _Run(install, on)
         self._runs.append(run)
         self._start(run)
 
@@ -175,7 +179,7 @@ class Fleet:
         client = run.home.connect("controller")
         run.cluster = Cluster(client, clock=self.clock, random=source, name=run.home.name)
         run.manager = Manager(run.cluster, random=source, stop_seconds_max=0.0)
-        run.manager.add(run.make(run.cluster))
+        run.install(run.manager)
         run.task = asyncio.get_running_loop().create_task(run.manager.run())
 
     async def _stop(self, run: _Run) -> None:

@@ -150,6 +150,13 @@ class PaperProcesses:
     async def ended(self, id: str) -> Exit | None:
         return self.exits.get(id)
 
+    def end_all(self, *, is_known: bool = True) -> None:
+        """As when their server dies; `is_known`: how they ended is on record."""
+        for process in self._processes.values():
+            process.signal(signal.SIGTERM if is_known else signal.SIGKILL)
+        if not is_known:
+            self.exits.clear()
+
     async def close(self) -> None:
         for process in self._processes.values():
             process.kill()
@@ -163,6 +170,7 @@ class PaperPreparation:
         self.missing: dict[str, tuple[str, str]] = {}
         """By "sandbox", or a container's name and "image" or "command": reason and message."""
         self.released: list[str] = []
+        self.retired: list[str] = []
 
     async def sandbox(self, pod: Object) -> Sandbox:
         self._check("sandbox")
@@ -180,6 +188,9 @@ class PaperPreparation:
         self, pod: Object, container: Object, argv: list[str], sandbox: Sandbox
     ) -> Command:
         return Command(tuple(argv), {}, sandbox.directory)
+
+    def retire(self, pod: Object) -> None:
+        self.retired.append(pod["metadata"]["name"])
 
     async def release(self, pod: Object) -> None:
         self.released.append(pod["metadata"]["name"])

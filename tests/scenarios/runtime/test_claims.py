@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fleetqueue.kube.errors import Invalid, NotFound
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import claims
 from fleetqueue.runtime.controllers.volume_directories import FINALIZER, VolumeDirectories
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import CLAIM, VOLUME
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

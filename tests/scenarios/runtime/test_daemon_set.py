@@ -2,9 +2,9 @@
 
 import pytest
 
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import daemon_set
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

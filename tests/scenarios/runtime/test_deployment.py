@@ -2,10 +2,10 @@
 
 import pytest
 
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import deployment, replica_set
 from fleetqueue.runtime.controllers.deployment_revisions import new_replica_set
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import DEPLOYMENT, REPLICA_SET
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.plan import owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import deployment, disruption_budget, replica_set
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import DISRUPTION_BUDGET, POD
-from fleetqueue.runtime.plan import owner_reference
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps
 

@@ -3,9 +3,9 @@
 import pytest
 
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import endpoint_slices, endpoints
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import ENDPOINT_SLICE, ENDPOINTS, POD, SERVICE
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

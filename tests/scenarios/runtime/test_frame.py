@@ -6,10 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fleetqueue.kube.errors import KubeError, NotFound
-from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.frame import Operator, controller_of
-from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, SECRET
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Operator, controller_of
+from fleetqueue.kube.plan import (
     Apply,
     Create,
     Delete,
@@ -21,6 +19,8 @@ from fleetqueue.runtime.plan import (
     Step,
     child,
 )
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, SECRET
 from fleetqueue.testing import Fleet
 
 _EVENT = Resource("", "v1", "events", "Event")

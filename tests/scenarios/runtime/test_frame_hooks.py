@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pytest
 
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Operator, controller_of
+from fleetqueue.kube.plan import Apply, Create, Look, Note, Patch, Plan, Step, child, title
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.runtime.frame import Operator, controller_of
 from fleetqueue.runtime.kinds import CONFIG_MAP, SECRET
-from fleetqueue.runtime.plan import Apply, Create, Look, Note, Patch, Plan, Step, child, title
 from fleetqueue.testing import Fleet
 
 _EVENT = Resource("", "v1", "events", "Event")

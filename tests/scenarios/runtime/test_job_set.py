@@ -8,9 +8,9 @@ from tests.support.job_sets import replicated
 
 from fleetqueue.api.crds import all_crds
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import JOB, JOB_SET, SERVICE
 from fleetqueue.runtime.operators import job_set
 from fleetqueue.testing import Fleet, FleetCluster

@@ -7,10 +7,10 @@ import pytest
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import cron_job, job, ttl_after_finished
 from fleetqueue.runtime.controllers.job_backoff import Backoff
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import CRON_JOB, JOB, POD
 from fleetqueue.testing import Fleet
 from fleetqueue.testing.faults import CALM, STORM

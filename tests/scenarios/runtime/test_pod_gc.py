@@ -3,9 +3,9 @@
 import pytest
 
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import pod_gc
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import NODE, POD
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

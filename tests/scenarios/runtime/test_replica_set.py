@@ -2,9 +2,9 @@
 
 import pytest
 
+from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.controllers import replica_set
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import POD, REPLICA_SET
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps

@@ -2,12 +2,12 @@
 
 import pytest
 
+from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.plan import Delete, Look
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
 from fleetqueue.runtime.controllers import revisions, stateful_pods, stateful_set
-from fleetqueue.runtime.frame import controller_of
 from fleetqueue.runtime.kinds import CLAIM, CONTROLLER_REVISION, STATEFUL_SET
-from fleetqueue.runtime.plan import Delete, Look
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps
 

@@ -10,8 +10,8 @@ from fleetqueue.api.crds import all_crds
 from fleetqueue.kube import subresources
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.frame import Operator, controller_of
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import Operator, controller_of
 from fleetqueue.runtime.kinds import POD, SERVICE
 from fleetqueue.runtime.operators import jax_job, paddle_job, pytorch_job, tf_job, xgboost_job
 from fleetqueue.runtime.operators.pytorch_autoscaler import AUTOSCALER

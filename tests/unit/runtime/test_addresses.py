@@ -34,3 +34,14 @@ def test_an_address_that_somebody_else_has_by_now_is_not_given_back() -> None:
     pool.release("b")
     assert pool.take("a") == "127.3.0.2"
     assert len(pool) == 3
+
+
+@pytest.mark.rule("jobs C.6")
+def test_an_address_can_be_told_before_its_owner_comes() -> None:
+    pool = AddressPool("127.3.0.0/16")
+    expected = pool.expect("b")
+    assert pool.expect("b") == expected
+    assert len(pool) == 0, "nobody has it yet"
+    assert pool.take("a") != expected
+    assert pool.take("b") == expected
+    assert pool.expect("b") == expected

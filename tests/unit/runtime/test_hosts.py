@@ -1,21 +1,21 @@
 """The names that a pod can resolve, and the files that say so."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fleetqueue.runtime import hosts
 from fleetqueue.runtime.hosts import (
-    Peers,
+    View,
+    collect,
     domain_of,
     hostname_of,
-    hosts_text,
     kernel_hostname_of,
     resolver_text,
     switch_text,
-    visible_names,
-    write_in_place,
 )
+
+HERE = View("ns")
 
 
 def pod(name: str, address: str = "", namespace: str = "ns", **spec: Any) -> dict[str, Any]:
@@ -33,6 +33,16 @@ def service(name: str, address: str = "None", namespace: str = "ns", **spec: Any
     }
 
 
+def visible(
+    pods: list[dict[str, Any]], service: dict[str, Any], view: View = HERE
+) -> dict[str, list[str]]:
+    """What a Service lets others see of pods."""
+    entries = [hosts.service_entry(service)]
+    peers = [hosts.peer_of(each) for each in pods]
+    entries += [hosts.pod_entry(service, peer) for peer in peers if peer is not None]
+    return collect([entry for entry in entries if entry is not None], view)
+
+
 ZERO = pod("j-0-abc", "127.1.0.1", hostname="j-0", subdomain="j")
 ONE = pod("j-1-def", "127.1.0.2", hostname="j-1", subdomain="j")
 FORMS = ("", ".ns", ".ns.svc", ".ns.svc.cluster.local")
@@ -40,7 +50,7 @@ FORMS = ("", ".ns", ".ns.svc", ".ns.svc.cluster.local")
 
 @pytest.mark.rule("jobs C.6")
 def test_pods_of_a_headless_service_have_names() -> None:
-    names = visible_names(ONE, Peers([ZERO, ONE], [service("j")]))
+    names = visible([ZERO, ONE], service("j"))
     for form in FORMS:
         assert names[f"j-0.j{form}"] == ["127.1.0.1"]
         assert names[f"j{form}"] == ["127.1.0.1", "127.1.0.2"]
@@ -49,16 +59,23 @@ def test_pods_of_a_headless_service_have_names() -> None:
 
 @pytest.mark.rule("jobs C.6")
 def test_a_service_with_an_address_leads_there() -> None:
-    names = visible_names(ONE, Peers([ZERO], [service("web", "127.1.255.9")]))
-    assert [names[f"web{form}"] for form in FORMS] == [["127.1.255.9"]] * 4
+    names = visible([ZERO], service("web", "127.1.255.9"))
+    assert names == {f"web{form}": ["127.1.255.9"] for form in FORMS}
 
 
 def test_other_namespaces_need_a_longer_name() -> None:
     other = pod("x", "127.1.0.9", "other", hostname="x", subdomain="s")
-    names = visible_names(ONE, Peers([other], [service("s", namespace="other")]))
+    names = visible([other], service("s", namespace="other"))
     assert "s" not in names
     assert "x.s" not in names
     assert names["x.s.other"] == names["s.other.svc.cluster.local"] == ["127.1.0.9"]
+
+
+def test_a_service_names_pods_of_its_own_namespace_that_it_selects() -> None:
+    assert visible([pod("x", "127.1.0.9", "other")], service("j")) == {}
+    assert visible([ZERO], service("j", selector={"job": "k"})) == {}
+    assert visible([ZERO], service("j", selector={})) == {}
+    assert visible([ZERO], service("j", type="ExternalName")) == {}
 
 
 # fmt: off
@@ -84,18 +101,30 @@ def test_which_pods_are_named(
 ) -> None:
     seen = pod("p", "127.1.0.1", hostname="p", subdomain="j", **spec)
     seen["status"].update(status)
-    names = visible_names(ONE, Peers([seen], [service("j", publishNotReadyAddresses=not_ready)]))
+    names = visible([seen], service("j", publishNotReadyAddresses=not_ready))
     assert ("p.j" in names) == is_named
 
 
+def test_a_pod_that_is_being_deleted_is_not_named() -> None:
+    leaving = pod("p", "127.1.0.1")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert visible([leaving], service("j")) == {}
+
+
 def test_search_domains_shorten_names() -> None:
-    searching = pod("launcher", "127.1.0.3", dnsConfig={"searches": ["j.ns.svc.cluster.local"]})
-    assert visible_names(searching, Peers([ZERO], [service("j")]))["j-0"] == ["127.1.0.1"]
+    searching = pod("launcher", dnsConfig={"searches": ["j.ns.svc.cluster.local"]})
+    view = hosts.view_of(searching)
+    assert visible([ZERO], service("j"), view)["j-0"] == ["127.1.0.1"]
 
 
 def test_services_without_a_selector_have_what_their_endpoints_say() -> None:
-    peers = Peers([ZERO], [service("ext", selector={})], {("ns", "ext"): ["10.0.0.9"]})
-    assert visible_names(ONE, peers)["ext"] == ["10.0.0.9"]
+    ready, lost = {"conditions": {"ready": True}}, {"conditions": {"ready": False}}
+    endpoints = [{**ready, "addresses": ["10.0.0.9"]}, {**lost, "addresses": ["10.0.0.8"]}]
+    piece = {"addressType": "IPv4", "endpoints": endpoints}
+    entries = hosts.slice_entries(service("ext", selector={}), piece)
+    assert collect(entries, HERE)["ext"] == ["10.0.0.9"]
+    assert hosts.slice_entries(service("ext"), piece) == []
+    assert hosts.slice_entries(service("ext", "127.1.255.4", selector={}), piece) == []
 
 
 LONG = "a" * 62 + "-" + "b"
@@ -121,21 +150,20 @@ def test_host_names(seen: dict[str, Any], host: str, domain: str, kernel: str) -
 
 
 @pytest.mark.rule("jobs C.6")
-def test_the_hosts_file() -> None:
-    aliased = {
-        **ONE,
-        "spec": {**ONE["spec"], "hostAliases": [{"ip": "1.2.3.4", "hostnames": ["x", "y"]}]},
-    }
-    text = hosts_text(aliased, "127.1.0.2", Peers([ZERO, ONE], [service("j")]))
-    lines = text.splitlines()
-    assert lines[:2] == ["# Kubernetes-managed hosts file.", "127.0.0.1\tlocalhost"]
-    assert "127.1.0.2\tj-1.j.ns.svc.cluster.local\tj-1" in lines
-    assert "1.2.3.4\tx\ty" in lines
-    zero = next(line for line in lines if line.startswith("127.1.0.1\t"))
-    assert set(zero.split("\t")[1].split()) == {
-        *(f"j-0.j{form}" for form in FORMS),
-        *(f"j{form}" for form in FORMS),
-    }
+def test_the_lines_of_a_hosts_file() -> None:
+    aliased = pod("p", hostAliases=[{"ip": "1.2.3.4", "hostnames": ["x", "y"]}])
+    head = hosts.header_of(hosts.view_of(aliased)).splitlines()
+    assert head[:2] == ["# Kubernetes-managed hosts file.", "127.0.0.1\tlocalhost"]
+    assert head[-1] == "1.2.3.4\tx\ty"
+    assert hosts.own_line(ONE, "127.1.0.2") == "127.1.0.2\tj-1.j.ns.svc.cluster.local\tj-1\n"
+    assert hosts.own_line(pod("p"), "127.1.0.3") == "127.1.0.3\tp\n"
+    peer = hosts.peer_of(ZERO)
+    assert peer is not None
+    entry = hosts.pod_entry(service("j"), peer)
+    assert entry is not None
+    address, names = hosts.entry_line(entry, HERE).split("\t")
+    assert address == "127.1.0.1"
+    assert set(names.split()) == {f"{name}{form}" for name in ("j-0.j", "j") for form in FORMS}
 
 
 HOST_RESOLVER = "# made\nsearch corp\nnameserver 10.0.0.2\noptions rotate\n"
@@ -164,7 +192,7 @@ HOST_RESOLVER = "# made\nsearch corp\nnameserver 10.0.0.2\noptions rotate\n"
     ],
 )
 def test_the_resolver_file(spec: dict[str, Any], expected: str) -> None:
-    assert resolver_text("ns", pod("p", **spec), HOST_RESOLVER) == expected
+    assert resolver_text(pod("p", **spec), HOST_RESOLVER) == expected
 
 
 def test_the_hosts_file_must_be_asked_first() -> None:
@@ -172,13 +200,3 @@ def test_the_hosts_file_must_be_asked_first() -> None:
     assert switch_text("passwd: files\n") is None
     switched = switch_text("passwd: files\nhosts: resolve files\n")
     assert switched == "passwd: files\nhosts: files dns\n"
-
-
-@pytest.mark.rule("jobs C.6")
-def test_a_file_is_changed_in_place(tmp_path: Path) -> None:
-    path = tmp_path / "etc" / "hosts"
-    assert write_in_place(path, "long text\n")
-    inode = path.stat().st_ino
-    assert write_in_place(path, "short\n")
-    assert not write_in_place(path, "short\n")
-    assert (path.read_text(), path.stat().st_ino) == ("short\n", inode)

@@ -21,6 +21,9 @@ PATHS = {
     "in a list":                  ("/data:/data/in:/x",  "/host/v1:/host/v2:/x"),
     "in a command":               ("cat '/data/a' /data", "cat '/host/v1/a' /host/v1"),
     "after a bracket":            ("(/data)",            "(/data)"),
+    "in a script":                ("cd /data\n/data/x >/data", "cd /host/v1\n/host/v1/x >/host/v1"),
+    "in a shell's brackets":      ("$(cat /data/x) (cd /data)", "$(cat /host/v1/x) (cd /host/v1)"),
+    "a file that is sent":        ("curl -d @/data/x",   "curl -d @/host/v1/x"),
 }
 NAMES = {
     "j-0.j": ["127.1.0.1"],
@@ -74,6 +77,30 @@ def test_rewriting_can_be_turned_off() -> None:
     assert not rewriting.rewrites_paths(off)
 
 
+# fmt: off
+ARCHIVES = {
+    "packing":         (("tar", "cf", "-", "/data/x"),
+                        ("tar", "--transform=flags=rSH;s,^host/v1,data,",
+                         "-cf", "-", "/host/v1/x")),
+    "with a dash":     (("/bin/tar", "-cf", "-", "/etc/mpi"),
+                        ("/bin/tar", "--transform=flags=rSH;s,^host/v3,etc/mpi,",
+                         "-cf", "-", "/host/v3")),
+    "of other places": (("tar", "cf", "-", "/tmp/x"), ("tar", "-cf", "-", "/tmp/x")),
+    "unpacking":       (("tar", "-xmf", "-", "-C", "/data"),
+                        ("tar", "-xmf", "-", "-C", "/host/v1")),
+    "another program": (("cat", "/data/x"), ("cat", "/host/v1/x")),
+}
+# fmt: on
+
+
+@pytest.mark.rule("jobs C.9")
+@pytest.mark.parametrize(("argv", "expected"), ARCHIVES.values(), ids=ARCHIVES.keys())
+def test_an_archive_keeps_the_names_it_was_asked_for(
+    argv: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert rewriting.rewrite_archive(argv, PLACES) == expected
+
+
 def test_volumes_are_told_in_variables() -> None:
     container = {"volumeMounts": [{"name": "my-data", "mountPath": "/data"}]}
     mounts = (Mount(Path("/host/v1"), "/data/"),)
@@ -82,26 +109,13 @@ def test_volumes_are_told_in_variables() -> None:
     assert rewriting.mount_places(mounts) == {"/data": "/host/v1"}
 
 
-@pytest.mark.rule("jobs C.4")
-def test_a_free_path_is_linked_and_no_other(tmp_path: Path) -> None:
-    free = Mount(tmp_path / "volume", str(tmp_path / "free" / "data"))
-    assert rewriting.link_mount(free)
-    assert rewriting.link_mount(free), "it is there already"
-    assert (tmp_path / "free" / "data").readlink() == tmp_path / "volume"
-    other = Mount(tmp_path / "other", free.target)
-    assert not rewriting.link_mount(other)
-    rewriting.unlink_mount(other)
-    assert (tmp_path / "free" / "data").is_symlink()
-    rewriting.unlink_mount(free)
-    assert not (tmp_path / "free" / "data").is_symlink()
-    for target in ("/", "/etc/fleetqueue-none", "/usr/fleetqueue-none"):
-        assert not rewriting.link_mount(Mount(tmp_path, target))
-
-
 @pytest.mark.rule("jobs C.6")
 def test_what_a_process_is_told_besides(tmp_path: Path) -> None:
     given = {"PYTHONPATH": "/mine", "NCCL_SOCKET_IFNAME": "eth0"}
-    told = rewriting.helping_variables(given, tmp_path, tmp_path / "names", "127.1.0.9")
+    places = {"/data": "/v1"}
+    names = tmp_path / "names"
+    told = rewriting.helping_variables(given, tmp_path, names, "127.1.0.9", places)
+    assert told.pop("FLEETQUEUE_PLACES") == '{"/data": "/v1"}'
     assert told == {
         "GLOO_SOCKET_IFNAME": "lo",
         "TP_SOCKET_IFNAME": "lo",

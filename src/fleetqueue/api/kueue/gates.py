@@ -135,3 +135,21 @@ def resolve(wanted: Mapping[str, bool]) -> dict[str, bool]:
                 )
             )
     return gates
+
+
+def read_gates(text: str) -> dict[str, bool]:
+    """Gates as a command line has them: `A=true,B=false`."""
+    found: dict[str, bool] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidInput(f"missing bool value for feature gate {name}: write {name}=true")
+        if value.lower() not in _BOOLS:
+            raise InvalidInput(
+                f'"{value}" is no value for feature gate {name}: write true or false'
+            )
+        found[name.strip()] = _BOOLS[value.lower()]
+    return found
+
+
+_BOOLS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}

@@ -58,7 +58,7 @@ class OpenApi:
     def _index(self) -> Object:
         """Each document's address carries its hash, so that clients may keep it for ever."""
         paths = {}
-        for name in v3.documents(self._core.registry):
+        for name in (*v3.documents(self._core.registry), *self._core.extensions.documents()):
             body = self._document(f"{V3}{name}")
             assert body is not None
             paths[name] = {"serverRelativeURL": f"{V3}{name}?hash={_digest(body)}"}
@@ -76,13 +76,19 @@ class OpenApi:
     def _document_as_protobuf(self, path: str) -> bytes:
         kept = f"{path} as protobuf"
         if kept not in self._documents:
-            self._documents[kept] = protobuf.encode(v2.document(self._core.registry))
+            self._documents[kept] = protobuf.encode(self._whole())
         return self._documents[kept]
 
     def _make(self, path: str) -> Object | None:
         if path == "/openapi/v2":
-            return v2.document(self._core.registry)
+            return self._whole()
+        found = self._core.extensions.documents().get(path.removeprefix(V3))
+        if found is not None:
+            return found
         return v3.document(self._core.registry, path.removeprefix(V3))
+
+    def _whole(self) -> Object:
+        return self._core.extensions.complete(v2.document(self._core.registry))
 
 
 def _digest(body: bytes) -> str:

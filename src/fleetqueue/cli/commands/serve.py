@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions
+    from fleetqueue.kueue import KueueOptions
 
 
 class LogLines(logging.Formatter):
@@ -55,6 +57,18 @@ class LogLines(logging.Formatter):
     default=None,
     help="Which environments of this machine stand for which images, as YAML.",
 )
+@click.option(
+    "--namespaces/--no-namespaces",
+    default=True,
+    show_default=True,
+    help="Give containers a view of this machine of their own, where it allows that.",
+)
+@click.option("--queues/--no-queues", default=True, show_default=True,
+              help="Queue jobs as Kueue does, or leave them alone.")  # fmt: skip
+@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              default=None, help="Kueue's configuration file; without one every kind of job is "
+              "queued.")  # fmt: skip
+@click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false.")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the server does.")
 def serve(
     data: Path,
@@ -68,6 +82,10 @@ def serve(
     nodes: Path | None,
     gpus: int | None,
     images: Path | None,
+    namespaces: bool,
+    queues: bool,
+    config: Path | None,
+    feature_gates: str,
     verbose: bool,
 ) -> None:
     # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
@@ -78,6 +96,9 @@ def serve(
     log.setFormatter(LogLines())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[log])
     live = _live(data, simulate, nodes, gpus, images) if runtime else None
+    if live is not None:
+        queueing = _kueue(config, feature_gates) if queues else None
+        live = replace(live, namespaces=namespaces, kueue=queueing)
     options = ServeOptions(data, port, host, durability, token_auth_file, tls_san, live)
     with _runner() as runner:
         runner.run(_serve(options))
@@ -93,6 +114,13 @@ def _live(
     declared = read_nodes(nodes.read_text(), str(nodes)) if nodes is not None else []
     table = read_images(images.read_text(), str(images)) if images is not None else None
     return LiveOptions(data, declared, simulate, gpus, table)
+
+
+def _kueue(config: Path | None, feature_gates: str) -> "KueueOptions":
+    from fleetqueue.api.kueue.gates import read_gates
+    from fleetqueue.kueue import read_options
+
+    return read_options(None if config is None else config.read_text(), read_gates(feature_gates))
 
 
 def _runner() -> asyncio.Runner:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.frame import Follow, Operator, by_name
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import volume_matching, volumes
 from fleetqueue.runtime.controllers.volume_directories import FINALIZER
-from fleetqueue.runtime.frame import Follow, Operator, by_name
 from fleetqueue.runtime.kinds import CLAIM, POD, VOLUME
 from fleetqueue.runtime.ownership import without_finalizer
-from fleetqueue.runtime.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
 
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 PROVISIONER = "fleetqueue.io/local-directory"

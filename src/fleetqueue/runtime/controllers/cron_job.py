@@ -7,18 +7,8 @@ from typing import Any
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import AlreadyExists, KubeError, Refused
-from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.controllers import cron_times
-from fleetqueue.runtime.controllers.cron_schedule import (
-    Schedule,
-    ScheduleError,
-    find_zone,
-    parse_schedule,
-)
-from fleetqueue.runtime.controllers.job_outcome import COMPLETE, FAILED, finished_condition
-from fleetqueue.runtime.frame import Operator
-from fleetqueue.runtime.kinds import CRON_JOB, JOB
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -29,6 +19,16 @@ from fleetqueue.runtime.plan import (
     child,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.controllers import cron_times
+from fleetqueue.runtime.controllers.cron_schedule import (
+    Schedule,
+    ScheduleError,
+    find_zone,
+    parse_schedule,
+)
+from fleetqueue.runtime.controllers.job_outcome import COMPLETE, FAILED, finished_condition
+from fleetqueue.runtime.kinds import CRON_JOB, JOB
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from fleetqueue.api.pods import taints, terms
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.plan import is_deleting
-from fleetqueue.runtime.scheduling import taints, terms
 from fleetqueue.runtime.templates import pod_from_template
 
 REVISION_LABEL = "controller-revision-hash"

@@ -6,6 +6,18 @@ from datetime import datetime, timedelta
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import (
+    Create,
+    Delete,
+    Look,
+    Note,
+    Patch,
+    Plan,
+    Status,
+    Step,
+    is_deleting,
+)
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
@@ -19,20 +31,8 @@ from fleetqueue.runtime.controllers.daemon_nodes import (
     new_pod,
 )
 from fleetqueue.runtime.controllers.daemon_updates import Moves, Update
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from fleetqueue.runtime.ownership import adopters, claim
-from fleetqueue.runtime.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
 
 BURST_MAX = 250
 

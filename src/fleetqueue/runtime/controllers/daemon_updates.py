@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import scaled
 from fleetqueue.runtime.controllers.daemon_nodes import belongs, is_updated
-from fleetqueue.runtime.plan import is_deleting
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import AlreadyExists, KubeError
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.runtime import conditions, pod_facts, templates
@@ -15,10 +17,8 @@ from fleetqueue.runtime.controllers import pod_notes, rollouts
 from fleetqueue.runtime.controllers import rollout_sizes as sizes
 from fleetqueue.runtime.controllers.rollout_sizes import size, wanted
 from fleetqueue.runtime.controllers.rollouts import Rollout
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import DEPLOYMENT, POD, REPLICA_SET
 from fleetqueue.runtime.ownership import adopters, claim
-from fleetqueue.runtime.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
 
 
 def decide(look: Look) -> Plan:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import templates
 from fleetqueue.runtime.controllers.rollout_sizes import (
@@ -12,7 +13,6 @@ from fleetqueue.runtime.controllers.rollout_sizes import (
 )
 from fleetqueue.runtime.hashing import content_hash
 from fleetqueue.runtime.kinds import REPLICA_SET
-from fleetqueue.runtime.plan import child
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from fleetqueue.api import times
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.frame import Follow, Operator, nobody
+from fleetqueue.kube.plan import Look, Note, Patch, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import conditions, pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, scaled, told
-from fleetqueue.runtime.frame import Follow, Operator, nobody
 from fleetqueue.runtime.kinds import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -20,7 +21,6 @@ from fleetqueue.runtime.kinds import (
     STATEFUL_SET,
 )
 from fleetqueue.runtime.ownership import selecting
-from fleetqueue.runtime.plan import Look, Note, Patch, Plan, Status, is_deleting
 
 DELETION_SECONDS_MAX = 120
 """An eviction that was granted counts as a disruption for so long."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, Step, child, is_deleting
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import service_pods
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import ENDPOINT_SLICE, NODE, POD, SERVICE
-from fleetqueue.runtime.plan import Create, Delete, Look, Patch, Plan, Step, child, is_deleting
 from fleetqueue.runtime.templates import name_prefix
 
 SLICE_MAX = 100

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.frame import Follow, Operator, by_name, nobody
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import service_pods
-from fleetqueue.runtime.frame import Follow, Operator, by_name, nobody
 from fleetqueue.runtime.kinds import ENDPOINTS, POD, SERVICE
-from fleetqueue.runtime.plan import Create, Delete, Look, Patch, Plan, is_deleting
 
 NAME = "endpoint-controller"
 MANAGED_LABEL = "endpoints.kubernetes.io/managed-by"

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from fleetqueue.kube.errors import KubeError, Refused
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import ownership
@@ -12,9 +14,7 @@ from fleetqueue.runtime.controllers.job_orphans import MANAGED_BY, ORPHANS
 from fleetqueue.runtime.controllers.job_outcome import is_finished
 from fleetqueue.runtime.controllers.job_sight import FINALIZER, Sight, is_tracked
 from fleetqueue.runtime.controllers.job_sync import Sync
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import JOB, POD
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Plan, Step
 
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 

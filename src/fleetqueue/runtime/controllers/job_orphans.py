@@ -1,13 +1,13 @@
 """Frees pods that no Job counts any more: the finalizer of one that is gone, or has finished, would
 keep them for ever."""
 
+from fleetqueue.kube.frame import Operator, nobody
+from fleetqueue.kube.plan import Look, Plan, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job_tracking
 from fleetqueue.runtime.controllers.job_outcome import is_finished
 from fleetqueue.runtime.controllers.job_sight import is_tracked
-from fleetqueue.runtime.frame import Operator, nobody
 from fleetqueue.runtime.kinds import JOB, POD
-from fleetqueue.runtime.plan import Look, Plan, is_deleting
 
 MANAGED_BY = "kubernetes.io/job-controller"
 LOOK_AGAIN_SECONDS = 5.0

@@ -1,6 +1,7 @@
 """Which pods of a Job are made and which are removed, and what a new one looks like."""
 
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from itertools import groupby, islice
 from math import inf
 
@@ -49,10 +50,10 @@ def surplus(sight: Sight, count: int) -> list[Object]:
     """At least so many active pods, those first that are missed least; and in an Indexed Job all
     that have no index of it, or share one."""
     if not sight.is_indexed:
-        return sorted(sight.active, key=_removal_order)[:count]
+        return nsmallest(count, sight.active, key=_removal_order)
     removed, left = _without_doubles(sight)
     if len(removed) < count:
-        removed += sorted(left, key=_removal_order)[: count - len(removed)]
+        removed += nsmallest(count - len(removed), left, key=_removal_order)
     return removed
 
 

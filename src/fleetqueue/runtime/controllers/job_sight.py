@@ -6,13 +6,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import job_failure_policy
 from fleetqueue.runtime.controllers.job_backoff import finished_at
 from fleetqueue.runtime.controllers.job_failure_policy import Verdict
 from fleetqueue.runtime.controllers.job_indexes import Indexes
-from fleetqueue.runtime.plan import is_deleting
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Create, Delete, Note, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import job_outcome, job_pods, job_tracking
@@ -12,7 +13,6 @@ from fleetqueue.runtime.controllers.job_backoff import Backoff, finished_at
 from fleetqueue.runtime.controllers.job_outcome import COMPLETIONS_REACHED, Outcome
 from fleetqueue.runtime.controllers.job_sight import Sight, all_failure_count, is_tracked
 from fleetqueue.runtime.controllers.job_tracking import Tally
-from fleetqueue.runtime.plan import Create, Delete, Note, Plan, Status, is_deleting
 
 PODS_AT_ONCE_MAX = 500
 """So many pods at most are made or removed in one sync."""

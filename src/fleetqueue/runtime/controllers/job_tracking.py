@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.plan import Patch, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers.job_indexes import Indexes
 from fleetqueue.runtime.controllers.job_outcome import Outcome
 from fleetqueue.runtime.controllers.job_sight import FINALIZER, Sight, index_of, is_tracked
-from fleetqueue.runtime.plan import Patch, is_deleting
 
 UNCOUNTED_MAX = 500
 """So many uids at most are in a status at once."""

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from fleetqueue.api import times
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.frame import Operator, nobody
+from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Step, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.frame import Operator, nobody
 from fleetqueue.runtime.kinds import NAMESPACE, NODE, POD
-from fleetqueue.runtime.plan import Delete, Look, Patch, Plan, Step, is_deleting
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 CLOCK = "kube-system"

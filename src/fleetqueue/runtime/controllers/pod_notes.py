@@ -1,8 +1,8 @@
 """The events that tell of pods made and removed, worded alike for all controllers of pods."""
 
 from fleetqueue.kube.errors import KubeError, Refused
+from fleetqueue.kube.plan import Create, Look, Note, Plan, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.plan import Create, Look, Note, Plan, Step
 
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 

@@ -2,15 +2,15 @@
 
 from fleetqueue.api import times
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Create, Delete, Look, Plan, Status, Step, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions, deletion_order, pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, told
 from fleetqueue.runtime.controllers import pod_notes
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import POD, REPLICA_SET
 from fleetqueue.runtime.ownership import adopters, claim
-from fleetqueue.runtime.plan import Create, Delete, Look, Plan, Status, Step, is_deleting
 from fleetqueue.runtime.templates import pod_from_template
 
 BURST_MAX = 500

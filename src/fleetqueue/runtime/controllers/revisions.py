@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import templates
 from fleetqueue.runtime.hashing import content_hash
 from fleetqueue.runtime.kinds import CONTROLLER_REVISION
-from fleetqueue.runtime.plan import child
 
 NAME_PREFIX_MAX = 223
 

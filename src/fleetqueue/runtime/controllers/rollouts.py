@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.controllers import deployment_revisions as revisions
@@ -9,7 +10,6 @@ from fleetqueue.runtime.controllers import deployment_status as statuses
 from fleetqueue.runtime.controllers import rollout_sizes as sizes
 from fleetqueue.runtime.controllers.rollout_sizes import size
 from fleetqueue.runtime.kinds import REPLICA_SET
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Patch, Plan, Status, is_deleting
 
 
 @dataclass(slots=True)

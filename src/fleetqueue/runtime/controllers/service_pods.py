@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from fleetqueue.api import names
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.plan import Look
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import rest_seconds
 from fleetqueue.runtime.kinds import POD, SERVICE
-from fleetqueue.runtime.plan import Look
 
 HEADLESS_LABEL = "service.kubernetes.io/headless"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Step, is_deleting, owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import stateful_pods as pods
 from fleetqueue.runtime.kinds import CLAIM
-from fleetqueue.runtime.plan import Create, Look, Note, Patch, Step, is_deleting, owner_reference
 
 _CONFLICT = (
     "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging controller, "

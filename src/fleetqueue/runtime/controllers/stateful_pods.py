@@ -3,9 +3,9 @@
 import re
 from datetime import datetime
 
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.plan import is_deleting
 from fleetqueue.runtime.templates import pod_from_template
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"

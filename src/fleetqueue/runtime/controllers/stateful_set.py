@@ -6,15 +6,8 @@ from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import AlreadyExists, KubeError
-from fleetqueue.kube.resources import Object
-from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.amounts import rest_seconds, scaled, told
-from fleetqueue.runtime.controllers import pod_notes, revisions, stateful_claims
-from fleetqueue.runtime.controllers import stateful_pods as pods
-from fleetqueue.runtime.frame import Follow, Operator, by_name
-from fleetqueue.runtime.kinds import CLAIM, CONTROLLER_REVISION, POD, STATEFUL_SET
-from fleetqueue.runtime.ownership import Claimed, adopters, claim
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Follow, Operator, by_name
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -25,6 +18,13 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime import pod_facts
+from fleetqueue.runtime.amounts import rest_seconds, scaled, told
+from fleetqueue.runtime.controllers import pod_notes, revisions, stateful_claims
+from fleetqueue.runtime.controllers import stateful_pods as pods
+from fleetqueue.runtime.kinds import CLAIM, CONTROLLER_REVISION, POD, STATEFUL_SET
+from fleetqueue.runtime.ownership import Claimed, adopters, claim
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 

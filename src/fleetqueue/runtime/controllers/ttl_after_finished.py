@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 from fleetqueue.api.times import parse_time
+from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.plan import Delete, Look, Plan
 from fleetqueue.runtime.controllers.job_outcome import finished_condition
-from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import JOB
-from fleetqueue.runtime.plan import Delete, Look, Plan
 
 
 def decide(look: Look) -> Plan:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from fleetqueue.api import selectors
 from fleetqueue.api.quantity import Quantity
+from fleetqueue.kube.plan import is_deleting
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.plan import is_deleting
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 

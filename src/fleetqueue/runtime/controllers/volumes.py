@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.controllers.volume_matching import is_bound_to
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import CLAIM, VOLUME
 from fleetqueue.runtime.ownership import without_finalizer
-from fleetqueue.runtime.plan import Delete, Look, Patch, Plan, Status, is_deleting
 
 PROTECTION = "kubernetes.io/pv-protection"
 

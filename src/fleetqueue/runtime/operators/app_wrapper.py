@@ -13,8 +13,9 @@ from functools import partial
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import Invalid, KubeError, UnknownKind
+from fleetqueue.kube.frame import Operator, by_name
+from fleetqueue.kube.plan import Create, Look, Plan, Status, Step, is_deleting
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import Operator, by_name
 from fleetqueue.runtime.kinds import APP_WRAPPER, POD
 from fleetqueue.runtime.operators.app_wrapper_components import LABEL, stub_of
 from fleetqueue.runtime.operators.app_wrapper_phases import (
@@ -27,7 +28,6 @@ from fleetqueue.runtime.operators.app_wrapper_settings import Patience, Settings
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight
 from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft
 from fleetqueue.runtime.operators.app_wrapper_webhook import WEBHOOK
-from fleetqueue.runtime.plan import Create, Look, Plan, Status, Step, is_deleting
 
 __all__ = ["OPERATOR", "WEBHOOK", "app_wrapper_operator", "decide"]
 

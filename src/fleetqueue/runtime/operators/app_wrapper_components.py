@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from fleetqueue.base import codec
+from fleetqueue.kube.plan import owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import pod_template_at
-from fleetqueue.runtime.plan import owner_reference
 
 LABEL = "workload.codeflare.dev/appwrapper"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from fleetqueue.api.times import format_duration
+from fleetqueue.kube.plan import Create, Note, Patch, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
@@ -12,7 +13,6 @@ from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath
 from fleetqueue.runtime.operators.app_wrapper_settings import PREFIX
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
 from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, count
-from fleetqueue.runtime.plan import Create, Note, Patch, Plan, Status, is_deleting
 
 FINALIZER = "workload.codeflare.dev/finalizer"
 _MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob")

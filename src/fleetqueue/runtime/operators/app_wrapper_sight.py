@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleetqueue.kube.plan import Delete, Look, Plan, is_deleting, title
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.operators.app_wrapper_components import LABEL, stub_of
 from fleetqueue.runtime.operators.app_wrapper_settings import Patience
 from fleetqueue.runtime.operators.app_wrapper_status import Draft
-from fleetqueue.runtime.plan import Delete, Look, Plan, is_deleting, title
 
 
 @dataclass(slots=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleetqueue.api.times import format_time, parse_time
+from fleetqueue.kube.plan import Note, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import pod_sets_of, replicas_of
 from fleetqueue.runtime.operators.app_wrapper_settings import Patience
-from fleetqueue.runtime.plan import Note, is_deleting
 from fleetqueue.runtime.pod_facts import phase
 
 DEPLOYED = "ResourcesDeployed"

@@ -6,15 +6,8 @@ starts Jobs so that they follow.
 
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import Operator
-from fleetqueue.runtime.kinds import CLAIM, JOB, JOB_SET, SERVICE
-from fleetqueue.runtime.operators import job_set_children as children
-from fleetqueue.runtime.operators import job_set_failure_policy as failure_policy
-from fleetqueue.runtime.operators.job_set_status import Attempt, Draft, sort_jobs
-from fleetqueue.runtime.operators.job_set_templates import resumed_template
-from fleetqueue.runtime.operators.job_set_webhook import WEBHOOK
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -25,6 +18,13 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.kinds import CLAIM, JOB, JOB_SET, SERVICE
+from fleetqueue.runtime.operators import job_set_children as children
+from fleetqueue.runtime.operators import job_set_failure_policy as failure_policy
+from fleetqueue.runtime.operators.job_set_status import Attempt, Draft, sort_jobs
+from fleetqueue.runtime.operators.job_set_templates import resumed_template
+from fleetqueue.runtime.operators.job_set_webhook import WEBHOOK
 
 __all__ = ["OPERATOR", "WEBHOOK", "decide"]
 

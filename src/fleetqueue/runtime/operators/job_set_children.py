@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Iterator
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import CLAIM, JOB, SERVICE
 from fleetqueue.runtime.operators.job_set_templates import PodTemplate
-from fleetqueue.runtime.plan import child
 
 PREFIX = "jobset.sigs.k8s.io/"
 NAME_KEY = f"{PREFIX}jobset-name"

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.job_set_children import replicated_job_of
 from fleetqueue.runtime.operators.job_set_status import Draft, true_condition
-from fleetqueue.runtime.plan import Note
 
 _DEFAULT_ACTION = "RestartJobSet"
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.job_set_children import (
@@ -14,7 +15,6 @@ from fleetqueue.runtime.operators.job_set_children import (
     replicated_job_of,
     replicated_jobs,
 )
-from fleetqueue.runtime.plan import Note
 
 FINISHED = ("Completed", "Failed")
 COUNTERS = ("ready", "succeeded", "failed", "active", "suspended")

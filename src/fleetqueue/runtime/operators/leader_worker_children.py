@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.hashing import content_hash
 from fleetqueue.runtime.kinds import CONTROLLER_REVISION, SERVICE, STATEFUL_SET
 from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet, annotation, label
 from fleetqueue.runtime.operators.leader_worker_tpus import LEADER_USES_KEY, uses_tpus
-from fleetqueue.runtime.plan import child
 
 NAME_PREFIX_MAX = 220
 _CLAIM_PARTS = ("accessModes", "storageClassName", "volumeMode", "resources")

@@ -8,9 +8,20 @@ from dataclasses import dataclass
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Operator, by_name, nobody
+from fleetqueue.kube.plan import (
+    Apply,
+    Create,
+    Delete,
+    Look,
+    Note,
+    Plan,
+    Status,
+    Step,
+    is_deleting,
+)
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
-from fleetqueue.runtime.frame import Operator, by_name, nobody
 from fleetqueue.runtime.kinds import (
     CONTROLLER_REVISION,
     LEADER_WORKER_SET,
@@ -25,17 +36,6 @@ from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_rollout import Course, Group, partition_of, plot
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet, label
 from fleetqueue.runtime.operators.leader_worker_status import Draft
-from fleetqueue.runtime.plan import (
-    Apply,
-    Create,
-    Delete,
-    Look,
-    Note,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
 from fleetqueue.runtime.pod_facts import is_ready, phase
 
 __all__ = ["OPERATOR", "WEBHOOKS", "decide"]

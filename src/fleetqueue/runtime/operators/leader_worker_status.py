@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.amounts import number, told
 from fleetqueue.runtime.operators import leader_worker_spec as keys
 from fleetqueue.runtime.operators.leader_worker_rollout import Group
 from fleetqueue.runtime.operators.leader_worker_spec import LeaderWorkerSet
-from fleetqueue.runtime.plan import Note
 
 _TEXTS = {
     "Available": ("AllGroupsReady", "All replicas are ready"),

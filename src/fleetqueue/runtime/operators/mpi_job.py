@@ -8,16 +8,8 @@ from collections.abc import Iterable
 from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
-from fleetqueue.runtime import conditions
-from fleetqueue.runtime.frame import Operator, by_name
-from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, MPI_JOB, POD, SECRET, SERVICE
-from fleetqueue.runtime.operators import mpi_job_children as children
-from fleetqueue.runtime.operators import ssh_keys
-from fleetqueue.runtime.operators.mpi_job_spec import CONTROLLER_NAME, MpiJob, check
-from fleetqueue.runtime.operators.mpi_job_status import Draft, cut
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Operator, by_name
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -28,6 +20,14 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
+from fleetqueue.runtime import conditions
+from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, MPI_JOB, POD, SECRET, SERVICE
+from fleetqueue.runtime.operators import mpi_job_children as children
+from fleetqueue.runtime.operators import ssh_keys
+from fleetqueue.runtime.operators.mpi_job_spec import CONTROLLER_NAME, MpiJob, check
+from fleetqueue.runtime.operators.mpi_job_status import Draft, cut
 from fleetqueue.runtime.pod_facts import is_ready, phase
 
 __all__ = ["OPERATOR", "decide"]

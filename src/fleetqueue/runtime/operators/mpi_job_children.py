@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, POD, SECRET, SERVICE
 from fleetqueue.runtime.operators import ssh_keys
 from fleetqueue.runtime.operators.mpi_job_spec import MpiJob, Replica
-from fleetqueue.runtime.plan import child
 
 OPERATOR_KEY = "training.kubeflow.org/operator-name"
 JOB_KEY = "training.kubeflow.org/job-name"

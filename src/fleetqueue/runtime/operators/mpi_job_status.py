@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Literal
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.mpi_job_spec import MpiJob
-from fleetqueue.runtime.plan import Note
 from fleetqueue.runtime.pod_facts import phase
 
 _TEXT_MAX = 1024

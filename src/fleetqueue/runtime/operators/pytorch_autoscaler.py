@@ -1,8 +1,8 @@
 """The autoscaler of an elastic PyTorchJob that names metrics."""
 
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Step, child
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.operators.training_kinds import TrainingJob
-from fleetqueue.runtime.plan import Create, Delete, Look, Patch, Step, child
 
 AUTOSCALER = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 

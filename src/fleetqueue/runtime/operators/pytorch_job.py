@@ -5,9 +5,9 @@ from functools import partial
 
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
+from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Asked
-from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import PYTORCH_JOB
 from fleetqueue.runtime.operators.pytorch_autoscaler import AUTOSCALER, autoscaler, bounds
 from fleetqueue.runtime.operators.training_jobs import operator_of

@@ -5,11 +5,11 @@ dashboard, an Ingress.
 import base64
 import secrets
 
+from fleetqueue.kube.plan import Create, Look, Note, Step, child
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.kinds import SECRET, SERVICE_ACCOUNT
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_services as services
-from fleetqueue.runtime.plan import Create, Look, Note, Step, child
 
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")

@@ -2,18 +2,8 @@
 
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import Object
-from fleetqueue.runtime import conditions
-from fleetqueue.runtime.frame import Operator, nobody
-from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, SERVICE
-from fleetqueue.runtime.operators import ray_access as access
-from fleetqueue.runtime.operators import ray_cluster_rules as rules
-from fleetqueue.runtime.operators import ray_cluster_status as states
-from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.operators import ray_services as services
-from fleetqueue.runtime.operators import ray_storage as storage
-from fleetqueue.runtime.operators.ray_workforce import plan_pods
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Operator, nobody
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -24,6 +14,16 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object
+from fleetqueue.runtime import conditions
+from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, SERVICE
+from fleetqueue.runtime.operators import ray_access as access
+from fleetqueue.runtime.operators import ray_cluster_rules as rules
+from fleetqueue.runtime.operators import ray_cluster_status as states
+from fleetqueue.runtime.operators import ray_names as names
+from fleetqueue.runtime.operators import ray_services as services
+from fleetqueue.runtime.operators import ray_storage as storage
+from fleetqueue.runtime.operators.ray_workforce import plan_pods
 
 ACCOUNT_SECONDS = 10.0
 """How often a ServiceAccount that is missing is looked for."""

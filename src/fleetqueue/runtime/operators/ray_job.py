@@ -10,15 +10,8 @@ from typing import Any
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import Object, key_of
-from fleetqueue.kube.sources import Source
-from fleetqueue.runtime.frame import Follow, Operator
-from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE
-from fleetqueue.runtime.operators import ray_job_rules as rules
-from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.operators.ray_job_draft import TERMINAL, Settings
-from fleetqueue.runtime.operators.ray_job_turn import FINALIZER, Submit, Turn
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -29,6 +22,13 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
+from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE
+from fleetqueue.runtime.operators import ray_job_rules as rules
+from fleetqueue.runtime.operators import ray_names as names
+from fleetqueue.runtime.operators.ray_job_draft import TERMINAL, Settings
+from fleetqueue.runtime.operators.ray_job_turn import FINALIZER, Submit, Turn
 from fleetqueue.runtime.ray_dashboard import Dashboard, DashboardError
 
 

@@ -1,10 +1,10 @@
 """What goes when a RayJob has ended, and when: its cluster, the workers of that, or the job."""
 
 from fleetqueue.api.times import parse_time
+from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.plan import Delete, Look, Note, Patch, Plan, Step, is_deleting
 
 _IMPACT = ("DeleteNone", "DeleteWorkers", "DeleteCluster", "DeleteSelf")
 

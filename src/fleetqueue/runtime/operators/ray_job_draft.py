@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleetqueue.api.times import format_duration, format_time, parse_time
+from fleetqueue.kube.plan import Look, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import ray_cluster_status as states
-from fleetqueue.runtime.plan import Look, Plan, Status
 
 TERMINAL = ("STOPPED", "SUCCEEDED", "FAILED")
 

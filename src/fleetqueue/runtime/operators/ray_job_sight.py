@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleetqueue.api.times import parse_time
+from fleetqueue.kube.plan import Look
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators.ray_job_submission import HTTP, K8S_JOB, SIDECAR, mode_of
-from fleetqueue.runtime.plan import Look
 from fleetqueue.runtime.ray_dashboard import JobInfo
 from fleetqueue.runtime.without_ray import job_seen
 

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from fleetqueue.api.field_errors import quoted
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import JOB, RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.plan import child
 
 MODE_KEY = "ray.io/job-submission-mode"
 K8S_JOB, SIDECAR, HTTP, INTERACTIVE = "K8sJobMode", "SidecarMode", "HTTPMode", "InteractiveMode"

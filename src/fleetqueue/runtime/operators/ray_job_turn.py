@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Order, Patch, Status, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import JOB, RAY_CLUSTER, SERVICE
 from fleetqueue.runtime.operators import ray_cluster_status as states
@@ -16,7 +17,6 @@ from fleetqueue.runtime.operators import ray_services as services
 from fleetqueue.runtime.operators.ray_cluster_rules import Problem
 from fleetqueue.runtime.operators.ray_job_deletion import clean_up, delete_cluster
 from fleetqueue.runtime.operators.ray_job_draft import Draft, Settings
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Order, Patch, Status, is_deleting
 from fleetqueue.runtime.ray_dashboard import JobInfo
 
 FINALIZER = "ray.io/rayjob-finalizer"

@@ -2,13 +2,13 @@
 
 import copy
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.operators import ray_environment as environment
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_start
 from fleetqueue.runtime.operators.ray_names import HEAD, WORKER
-from fleetqueue.runtime.plan import child
 
 REPLICA_INDEX_KEY = "ray.io/worker-group-replica-index"
 REPLICA_NAME_KEY = "ray.io/worker-group-replica-name"

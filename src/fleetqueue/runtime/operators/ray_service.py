@@ -8,20 +8,8 @@ from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import Object, key_of
-from fleetqueue.kube.sources import Source
-from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.frame import Follow, Operator
-from fleetqueue.runtime.kinds import POD, RAY_CLUSTER, RAY_SERVICE, SERVICE
-from fleetqueue.runtime.operators import ray_cluster_status as states
-from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.operators import ray_service_clusters as clusters
-from fleetqueue.runtime.operators import ray_service_rules as rules
-from fleetqueue.runtime.operators import ray_service_status as status
-from fleetqueue.runtime.operators import ray_services as services
-from fleetqueue.runtime.operators.ray_cluster_rules import Problem
-from fleetqueue.runtime.operators.ray_service_outside import Deploy, ServeOfRay
-from fleetqueue.runtime.plan import (
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import (
     Create,
     Delete,
     Look,
@@ -33,6 +21,18 @@ from fleetqueue.runtime.plan import (
     Step,
     is_deleting,
 )
+from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
+from fleetqueue.runtime import pod_facts
+from fleetqueue.runtime.kinds import POD, RAY_CLUSTER, RAY_SERVICE, SERVICE
+from fleetqueue.runtime.operators import ray_cluster_status as states
+from fleetqueue.runtime.operators import ray_names as names
+from fleetqueue.runtime.operators import ray_service_clusters as clusters
+from fleetqueue.runtime.operators import ray_service_rules as rules
+from fleetqueue.runtime.operators import ray_service_status as status
+from fleetqueue.runtime.operators import ray_services as services
+from fleetqueue.runtime.operators.ray_cluster_rules import Problem
+from fleetqueue.runtime.operators.ray_service_outside import Deploy, ServeOfRay
 from fleetqueue.runtime.ray_dashboard import Dashboard
 
 FINALIZER = "ray.io/rayservice-finalizer"

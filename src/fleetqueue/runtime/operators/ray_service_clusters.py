@@ -6,11 +6,11 @@ import copy
 from datetime import timedelta
 
 from fleetqueue.api.times import format_time, parse_time
+from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step, child, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators.ray_workforce import spec_hash
-from fleetqueue.runtime.plan import Delete, Look, Note, Patch, Plan, Step, child, is_deleting
 
 HASH_KEY = "ray.io/hash-without-replicas-and-workers-to-delete"
 GROUPS_KEY = "ray.io/num-worker-groups"

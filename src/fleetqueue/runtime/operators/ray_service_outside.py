@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fleetqueue.kube.plan import Look, Note, Plan
 from fleetqueue.kube.resources import Object, uid_of
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_cluster_status as states
 from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.plan import Look, Note, Plan
 from fleetqueue.runtime.ray_dashboard import Dashboard, DashboardError
 
 

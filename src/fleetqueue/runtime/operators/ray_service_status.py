@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 
 from fleetqueue.api.times import format_duration, format_time, parse_time
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators import ray_cluster_status as states
 from fleetqueue.runtime.operators.ray_service_rules import initializing_timeout
-from fleetqueue.runtime.plan import Note
 
 READY, UPGRADING = "Ready", "UpgradeInProgress"
 SUSPENDING, SUSPENDED = "Suspending", "Suspended"

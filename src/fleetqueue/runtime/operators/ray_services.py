@@ -3,10 +3,10 @@
 import copy
 from collections.abc import Mapping
 
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Step, child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import SERVICE
 from fleetqueue.runtime.operators import ray_names as names
-from fleetqueue.runtime.plan import Create, Look, Note, Patch, Step, child
 
 HEADLESS_KEY = "ray.io/headless-worker-svc"
 ENABLE_SERVE_KEY = "ray.io/enable-serve-service"

@@ -1,12 +1,12 @@
 """The end of a RayCluster whose head kept its state in Redis: a Job cleans up, then it may go."""
 
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, child, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_pods as made
-from fleetqueue.runtime.plan import Create, Delete, Look, Patch, Plan, child, is_deleting
 
 FINALIZER = "ray.io/gcs-ft-redis-cleanup-finalizer"
 CLEANER = "redis-cleanup"

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fleetqueue.api.times import parse_time
+from fleetqueue.kube.plan import Create, Delete, Note, Step, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.hashing import content_hash
 from fleetqueue.runtime.operators import ray_cluster_status as states
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_pods as made
-from fleetqueue.runtime.plan import Create, Delete, Note, Step, is_deleting
 
 
 @dataclass(slots=True)

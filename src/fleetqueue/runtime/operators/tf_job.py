@@ -6,9 +6,9 @@ from typing import Any
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.base import codec
+from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Asked
-from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import TF_JOB
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, Replica, TrainingJob

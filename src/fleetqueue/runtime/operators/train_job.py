@@ -8,9 +8,10 @@ from datetime import timedelta
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import Apply, Create, Delete, Look, Note, Plan, Status, Step
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.sources import Source, controller_uid
-from fleetqueue.runtime.frame import Follow, Operator
 from fleetqueue.runtime.kinds import (
     CLUSTER_TRAINING_RUNTIME,
     CONFIG_MAP,
@@ -24,7 +25,6 @@ from fleetqueue.runtime.operators import train_job_children as children
 from fleetqueue.runtime.operators.train_job_blueprint import Blueprint
 from fleetqueue.runtime.operators.train_job_status import Draft
 from fleetqueue.runtime.operators.train_job_webhook import WEBHOOKS
-from fleetqueue.runtime.plan import Apply, Create, Delete, Look, Note, Plan, Status, Step
 
 __all__ = ["OPERATOR", "WEBHOOKS", "decide"]
 

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from fleetqueue.base import documents
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB_SET, SECRET
@@ -16,7 +17,6 @@ from fleetqueue.runtime.operators.train_job_blueprint import (
 )
 from fleetqueue.runtime.operators.train_job_policies import enforce, hostfile
 from fleetqueue.runtime.operators.training_runtimes import DATASET, MODEL, NODE, TRAINER
-from fleetqueue.runtime.plan import child
 
 SNAPSHOT_SUFFIX = "-runtime-snapshot"
 _KEY = "runtime"

@@ -6,15 +6,15 @@ from functools import partial
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, Step, is_deleting
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime import pod_facts
-from fleetqueue.runtime.frame import Operator
 from fleetqueue.runtime.kinds import POD, SERVICE
 from fleetqueue.runtime.operators import training_limits as limits
 from fleetqueue.runtime.operators import training_pods as made
 from fleetqueue.runtime.operators.training_kinds import Family, Replica, TrainingJob, training_job
 from fleetqueue.runtime.operators.training_status import Draft
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Plan, Status, Step, is_deleting
 
 OWN_NAME = "kubeflow.org/training-operator"
 

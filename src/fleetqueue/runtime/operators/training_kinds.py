@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fleetqueue.api.field_errors import FieldError
+from fleetqueue.kube.plan import Look, Step
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.webhook_rules import Asked
-from fleetqueue.runtime.plan import Look, Step
 
 if TYPE_CHECKING:
     from fleetqueue.runtime.operators.training_status import Draft

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.kinds import SERVICE
 from fleetqueue.runtime.operators.training_kinds import Replica, TrainingJob, ports_of
-from fleetqueue.runtime.plan import child
 from fleetqueue.runtime.templates import pod_from_template
 
 PREFIX = "training.kubeflow.org/"

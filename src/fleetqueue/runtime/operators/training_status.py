@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Literal
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Note, is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions, pod_facts
 from fleetqueue.runtime.operators import training_pods as made
 from fleetqueue.runtime.operators.training_kinds import Replica, TrainingJob
-from fleetqueue.runtime.plan import Note, is_deleting
 
 _COUNTERS = ("active", "succeeded", "failed")
 _EACH_OTHER = {"Running": "Restarting", "Restarting": "Running"}

@@ -6,12 +6,12 @@ Filters come in a fixed order and the first that fails speaks for the node.
 from collections import Counter
 from collections.abc import Mapping
 
-from fleetqueue.runtime.scheduling import taints
+from fleetqueue.api.pods import taints
+from fleetqueue.api.pods.requests import CPU, MEMORY
+from fleetqueue.api.pods.terms import PodTerm, Spread
 from fleetqueue.runtime.scheduling.nodes import NodeState
 from fleetqueue.runtime.scheduling.pods import PodInfo
-from fleetqueue.runtime.scheduling.requests import CPU, MEMORY
 from fleetqueue.runtime.scheduling.state import ClusterState
-from fleetqueue.runtime.scheduling.terms import PodTerm, Spread
 from fleetqueue.runtime.scheduling.verdicts import Filter, Unfit
 from fleetqueue.runtime.scheduling.volumes import Volumes, volume_filter
 

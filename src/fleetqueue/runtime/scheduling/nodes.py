@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from fleetqueue.api.pods.requests import CPU, MEMORY, PODS, Amounts, amounts_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.scheduling.pods import PodInfo, Port
-from fleetqueue.runtime.scheduling.requests import CPU, MEMORY, PODS, Amounts, amounts_of
 
 
 class NodeState:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.pods import terms
+from fleetqueue.api.pods.requests import Amounts, pod_requests, weighed_requests
 from fleetqueue.api.times import parse_time
 from fleetqueue.base import codec
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.scheduling import terms
-from fleetqueue.runtime.scheduling.requests import Amounts, pod_requests, weighed_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 ANYWHERE = "0.0.0.0"

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fleetqueue.runtime.scheduling import taints
+from fleetqueue.api.pods import taints
 from fleetqueue.runtime.scheduling.filters import counts_for
 from fleetqueue.runtime.scheduling.nodes import NodeState
 from fleetqueue.runtime.scheduling.pods import PodInfo

@@ -7,10 +7,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from fleetqueue.api.pods.terms import PodTerm
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.scheduling.nodes import NodeState
 from fleetqueue.runtime.scheduling.pods import PodInfo
-from fleetqueue.runtime.scheduling.terms import PodTerm
 
 K = TypeVar("K")
 COUNTED_TERMS_MAX = 256

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from fleetqueue.api.pods.terms import NodeTerm, node_term
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.scheduling.nodes import NodeState
 from fleetqueue.runtime.scheduling.pods import PodInfo
-from fleetqueue.runtime.scheduling.terms import NodeTerm, node_term
 from fleetqueue.runtime.scheduling.verdicts import Filter, Unfit
 
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"

@@ -38,11 +38,13 @@ class Groups:
             remove(path)
 
 
-def find(name: str) -> Groups | None:
-    """A place for groups; None where there is none or it may not be used."""
+def find(name: str, above: str = "") -> Groups | None:
+    """A place for groups below `above`, or below the group of this process; None where there is
+    none or it may not be used.
+    """
     try:
-        above = _own_group()
-        if above is None:
+        above = above or _own_group() or ""
+        if not above:
             return None
         directory = os.path.join(above, name)
         os.makedirs(directory, exist_ok=True)
@@ -50,10 +52,10 @@ def find(name: str) -> Groups | None:
             kill(left)
             remove(left)
         _hand_down(above)
-        _hand_down(directory)
+        controllers = _hand_down(directory)
         if not os.access(os.path.join(directory, "cgroup.procs"), os.W_OK):
             return None
-        return Groups(directory, frozenset(_read(directory, "cgroup.subtree_control").split()))
+        return Groups(directory, controllers)
     except OSError:
         return None
 
@@ -108,21 +110,32 @@ def _own_group() -> str | None:
     return None
 
 
-def _hand_down(directory: str) -> None:
-    """Lets the groups below have limits; the kernel refuses while processes are in this one."""
+def _hand_down(directory: str) -> frozenset[str]:
+    """Lets the groups below have limits; which they can have then. The kernel refuses while
+    processes are in this one, so where these are ours they are moved.
+    """
     offered = _read(directory, "cgroup.controllers").split()
-    wanted = " ".join(f"+{name}" for name in _WANTED if name in offered)
-    if not wanted:
-        return
-    try:
-        _write(directory, "cgroup.subtree_control", wanted)
-    except OSError:
-        ours = {os.getpid(), os.getppid()}
-        if {int(pid) for pid in _read(directory, "cgroup.procs").split()} - ours:
-            return
-        with contextlib.suppress(OSError):
-            _move(ours, os.path.join(directory, "fleetqueue-server"))
-            _write(directory, "cgroup.subtree_control", wanted)
+    wanted = [name for name in _WANTED if name in offered]
+    handed = _hand_each(directory, wanted)
+    if len(handed) == len(wanted):
+        return handed
+    ours = {os.getpid(), os.getppid()}
+    if {int(pid) for pid in _read(directory, "cgroup.procs").split()} - ours:
+        return handed
+    with contextlib.suppress(OSError):
+        _move(ours, os.path.join(directory, "fleetqueue-server"))
+    return _hand_each(directory, wanted)
+
+
+def _hand_each(directory: str, wanted: list[str]) -> frozenset[str]:
+    """One after the other: one that is refused takes no other with it."""
+    handed = set(_read(directory, "cgroup.subtree_control").split()) & set(wanted)
+    for name in wanted:
+        if name not in handed:
+            with contextlib.suppress(OSError):
+                _write(directory, "cgroup.subtree_control", f"+{name}")
+                handed.add(name)
+    return frozenset(handed)
 
 
 def _move(pids: set[int], directory: str) -> None:

@@ -35,6 +35,10 @@ class Member:
     """Where its output is read, and which stream that is."""
     outlets: list[Outlet] = field(default_factory=list)
     cgroup: str = ""
+    memory_bytes: int | None = None
+    """What it may use, where nobody but the shepherd sees to that."""
+    is_over_memory: bool = False
+    processors: tuple[int, ...] = ()
     mount_namespace: str = ""
     status: int | None = None
     """As `waitpid` has it, once it ended."""
@@ -94,15 +98,24 @@ class Flock:
     def is_empty(self) -> bool:
         return not self.members and not self._by_pid and not self.strays()
 
+    def signal(self, member: Member, number: int) -> None:
+        """To a main process alone; to the group of one beside it, which may be a shell."""
+        if member.status is None:
+            with contextlib.suppress(OSError):
+                (os.kill if member.is_main else os.killpg)(member.pid, number)
+
     def kill(self, member: Member) -> None:
-        """The whole tree of a main process, or one of the others with its group."""
+        """The whole tree of a process. Of one beside a main process, what left its tree stays."""
         if member.is_main:
             if member.cgroup:
                 kill_group(member.cgroup)
             for pid in self.beside(member):
                 kill_child(pid)
         if member.status is None:
+            below = [] if member.is_main else descendants(member.pid)
             kill_child(member.pid)
+            for pid in below:
+                kill_child(pid)
 
     def _look_for_orphans(self) -> None:
         for pid in own_children():
@@ -130,11 +143,23 @@ def kill_child(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def descendants(pid: int) -> list[int]:
+    """What is below a process, at any depth."""
+    try:
+        children = [
+            int(child)
+            for thread in os.listdir(f"/proc/{pid}/task")
+            for child in read_text(f"/proc/{pid}/task/{thread}/children").split()
+        ]
+    except OSError:
+        return []
+    return children + [each for child in children for each in descendants(child)]
+
+
 def own_children() -> list[int]:
     me = os.getpid()
     try:
-        with open(f"/proc/{me}/task/{me}/children") as file:
-            return [int(pid) for pid in file.read().split()]
+        return [int(pid) for pid in read_text(f"/proc/{me}/task/{me}/children").split()]
     except OSError:
         listed = subprocess.run(
             ["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False
@@ -153,6 +178,11 @@ def container_mark(pid: int) -> str:
     start = f"{MARKER}=".encode()
     found = next((v for v in variables if v.startswith(start)), b"")
     return found[len(start) :].decode("utf-8", "surrogateescape")
+
+
+def read_text(path: str) -> str:
+    with open(path) as file:
+        return file.read()
 
 
 def session_of(pid: int) -> int:

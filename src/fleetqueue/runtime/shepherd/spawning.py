@@ -15,6 +15,7 @@ from fleetqueue.runtime.shepherd import cgroups, kernel, view
 MARKER = "FLEETQUEUE_CONTAINER_ID"
 """The variable by which a process is known to belong to a container, whoever its parent is."""
 _CANNOT_START = 128
+_FIRST_TO_END = 500
 _CANNOT_EXECUTE = 255
 
 
@@ -35,6 +36,8 @@ class Birth:
     """The process whose view it shares."""
     cgroup: str = ""
     open_files: int | None = None
+    processors: tuple[int, ...] = ()
+    """Those it may run on; () for all."""
     user: int | None = None
     group: int | None = None
     tty: bool = False
@@ -71,6 +74,7 @@ def _become(birth: Birth, parent: int) -> None:
         view.enter(birth.binds, birth.hostname, birth.stage)
     _take_streams(birth)
     _reset(birth)
+    _limit(birth)
     _enter_directory(birth.cwd)
     _change_user(birth)
     # After the change of user, which would undo it.
@@ -128,6 +132,15 @@ def _reset(birth: Birth) -> None:
     files = hard if birth.open_files is None else birth.open_files
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+
+def _limit(birth: Birth) -> None:
+    if birth.processors:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, birth.processors)
+    # Where the machine itself runs out of memory, this ends before anything else of the user's.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(_FIRST_TO_END))
 
 
 def _enter_directory(path: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from fleetqueue.kube.errors import AlreadyExists, Forbidden
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
 from fleetqueue.runtime.controllers.cron_job import SCHEDULED_AT, created, decide, refused
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Plan, Status, owner_reference
 
 NOW = datetime(2026, 1, 1, 12, 30, 20, tzinfo=UTC)
 MINUTES = int(datetime(2026, 1, 1, 12, 0, tzinfo=UTC).timestamp()) // 60

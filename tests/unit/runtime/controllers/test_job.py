@@ -7,14 +7,14 @@ import pytest
 
 from fleetqueue.api.times import format_time
 from fleetqueue.kube.errors import Forbidden
+from fleetqueue.kube.frame import is_ours
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
 from fleetqueue.runtime.controllers.job import OPERATOR, job_operator
 from fleetqueue.runtime.controllers.job_backoff import Backoff
 from fleetqueue.runtime.controllers.job_orphans import ORPHANS
 from fleetqueue.runtime.controllers.job_sight import FAILURE_COUNT, FINALIZER, INDEX
-from fleetqueue.runtime.frame import is_ours
-from fleetqueue.runtime.plan import Create, Delete, Look, Note, Patch, Plan, Status, owner_reference
 
 pytestmark = pytest.mark.rule("jobs B.1")
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

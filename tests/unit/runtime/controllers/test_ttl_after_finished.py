@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fleetqueue.api.times import format_time
+from fleetqueue.kube.plan import Delete, Look, Plan
 from fleetqueue.kube.sources import Listed
 from fleetqueue.runtime.controllers.ttl_after_finished import decide
-from fleetqueue.runtime.plan import Delete, Look, Plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

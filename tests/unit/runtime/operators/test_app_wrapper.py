@@ -6,11 +6,11 @@ from tests.support.app_wrappers import component, in_phase, job, pods, see, serv
 from tests.support.operators import created, deleted_names, events, patches, status
 
 from fleetqueue.kube.errors import Conflict, Invalid
+from fleetqueue.kube.frame import is_ours
+from fleetqueue.kube.plan import Create, Delete, Plan
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import is_ours
 from fleetqueue.runtime.operators import app_wrapper
 from fleetqueue.runtime.operators.app_wrapper_settings import Patience, Settings
-from fleetqueue.runtime.plan import Create, Delete, Plan
 
 pytestmark = [pytest.mark.rule("jobs B.9"), pytest.mark.rule("jobs B.10")]
 

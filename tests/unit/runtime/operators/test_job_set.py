@@ -7,9 +7,9 @@ from tests.support import job_sets, operators
 from tests.support.job_sets import ended, job_set, jobs, replicated
 
 from fleetqueue.kube.errors import Refused
+from fleetqueue.kube.plan import Create, Delete, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.job_set import OPERATOR, decide, refused
-from fleetqueue.runtime.plan import Create, Delete, Plan
 
 pytestmark = [pytest.mark.rule("jobs B.3"), pytest.mark.rule("jobs B.3.3")]
 

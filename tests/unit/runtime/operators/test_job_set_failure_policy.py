@@ -6,9 +6,9 @@ import pytest
 from tests.support import operators
 from tests.support.job_sets import ended, job_set, jobs, replicated
 
+from fleetqueue.kube.plan import Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.job_set import decide
-from fleetqueue.runtime.plan import Plan
 
 pytestmark = pytest.mark.rule("jobs B.3.4")
 

@@ -13,9 +13,9 @@ from tests.support.operators import (
 )
 
 from fleetqueue.kube.errors import Conflict
+from fleetqueue.kube.plan import Apply, Create
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import leader_worker_set
-from fleetqueue.runtime.plan import Apply, Create
 
 pytestmark = [pytest.mark.rule("jobs B.8"), pytest.mark.rule("jobs B.10")]
 

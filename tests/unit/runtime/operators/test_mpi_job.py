@@ -16,10 +16,10 @@ from tests.support.operators import (
 )
 
 from fleetqueue.kube.errors import Conflict
+from fleetqueue.kube.frame import is_ours
+from fleetqueue.kube.plan import Create
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import is_ours
 from fleetqueue.runtime.operators import mpi_job, ssh_keys
-from fleetqueue.runtime.plan import Create
 
 pytestmark = [pytest.mark.rule("jobs B.5"), pytest.mark.rule("jobs B.10")]
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from tests.support import operators, ray
 
+from fleetqueue.kube.plan import Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import ray_job
 from fleetqueue.runtime.operators import ray_job_submission as submission
 from fleetqueue.runtime.operators.ray_job_draft import Settings
-from fleetqueue.runtime.plan import Plan
 
 pytestmark = [pytest.mark.rule("jobs B.7")]
 

@@ -5,10 +5,10 @@ from tests.support import operators, train_jobs
 from tests.support.train_jobs import applied, runtime, see
 
 from fleetqueue.kube.errors import Conflict
+from fleetqueue.kube.frame import is_ours
+from fleetqueue.kube.plan import Apply
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.frame import is_ours
 from fleetqueue.runtime.operators import train_job, train_job_children
-from fleetqueue.runtime.plan import Apply
 
 pytestmark = [pytest.mark.rule("jobs B.6.1"), pytest.mark.rule("jobs B.6.3")]
 

@@ -7,10 +7,10 @@ from tests.support import operators, training
 from tests.support.training import JAX, PADDLE, PYTORCH, TF, XGBOOST
 
 from fleetqueue.kube.errors import Refused
+from fleetqueue.kube.plan import Create, Delete, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.training_jobs import created, refused
 from fleetqueue.runtime.operators.training_kinds import Family
-from fleetqueue.runtime.plan import Create, Delete, Plan
 
 pytestmark = [pytest.mark.rule("jobs B.4"), pytest.mark.rule("jobs B.4.1")]
 

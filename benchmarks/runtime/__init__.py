@@ -1,0 +1,3 @@
+"""Our cluster against kwok on a real control plane: pods that are simulated; and how many real
+processes cost.
+"""

@@ -1,0 +1,1 @@
+"""DOES admission: Kueue's own controllers around `queueing`."""

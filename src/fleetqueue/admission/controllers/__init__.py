@@ -1,0 +1,1 @@
+"""One controller for each of Kueue's kinds."""

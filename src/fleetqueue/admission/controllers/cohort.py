@@ -1,0 +1,55 @@
+"""Tells each Cohort its share, where shares count."""
+
+from collections.abc import Iterable
+
+from fleetqueue.admission import kinds
+from fleetqueue.admission.controllers.cluster_queue import BATCH_SECONDS, queues_of
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.api.meta import Key
+from fleetqueue.kube.frame import Follow, Operator
+from fleetqueue.kube.plan import NOTHING, Look, Plan, Status
+from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import Source
+from fleetqueue.queueing import fairness
+from fleetqueue.queueing.quota import Node
+
+NAME = "kueue-cohort-controller"
+
+
+def cohort_operator(ledger: Ledger) -> Operator:
+    def decide(look: Look) -> Plan:
+        before: Object = look.parent.get("status") or {}
+        node = ledger.state.tree.cohorts.get(look.name)
+        if ledger.settings.fair_sharing is None or node is None:
+            rest = {name: value for name, value in before.items() if name != "fairSharing"}
+            return NOTHING if rest == before else Plan([Status(rest)])
+        if ledger.state.tree.has_cycle(node):
+            return NOTHING
+        return Plan([Status({**before, "fairSharing": share_of(ledger, look.name)})])
+
+    def above(source: Source, obj: Object) -> Iterable[Key]:
+        found = {
+            node.name
+            for name in queues_of(ledger, obj)
+            if name in ledger.state.queues
+            for node in _above(ledger, name)
+        }
+        return [Key("", name) for name in sorted(found)]
+
+    return Operator(
+        NAME,
+        kinds.COHORT,
+        decide,
+        follows=(Follow(kinds.WORKLOAD, above, after=BATCH_SECONDS),),
+        manager="kueue",
+        workers=1,
+    )
+
+
+def share_of(ledger: Ledger, name: str) -> Object:
+    return {"weightedShare": fairness.share(ledger.state.tree.cohorts[name]).reported}
+
+
+def _above(ledger: Ledger, queue: str) -> list[Node]:
+    node = ledger.state.node(queue)
+    return [] if ledger.state.tree.has_cycle(node) else list(node.ancestry())[1:]

@@ -1,0 +1,90 @@
+"""Tells the ledger what informers see; nothing else changes what is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fleetqueue.admission import kinds
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.queue_book import LocalQueue
+from fleetqueue.api.meta import Key
+from fleetqueue.api.quantity import Quantity
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.resources import Object, Resource, key_of
+
+
+def follow(cluster: Cluster, ledger: Ledger) -> None:
+    """From now on, the ledger knows what the cluster's caches hold."""
+
+    def on(kind: Resource, put: Callable[[Any], Any], remove: Callable[[Key], Any]) -> None:
+        def listener(old: Object | None, new: Object | None) -> None:
+            if new is not None:
+                put(new)
+            elif old is not None:
+                remove(key_of(old))
+
+        cluster.informer(kind).listen(listener)
+
+    names = ledger.namespaces
+
+    def put_namespace(obj: Object) -> None:
+        if names.put(obj):
+            ledger.unpark_namespace(obj["metadata"]["name"])
+
+    def put_limits(key: Key, obj: Object | None) -> None:
+        names.put_limits(key, obj)
+        ledger.reread_namespace(key.namespace)
+
+    def put_runtime_class(name: str, obj: Object | None) -> None:
+        names.put_runtime_class(name, obj)
+        ledger.reread()
+
+    on(kinds.NAMESPACE, put_namespace, lambda key: names.remove(key.name))
+    on(kinds.LIMIT_RANGE, lambda o: put_limits(key_of(o), o), lambda key: put_limits(key, None))
+    on(
+        kinds.RUNTIME_CLASS,
+        lambda o: put_runtime_class(o["metadata"]["name"], o),
+        lambda key: put_runtime_class(key.name, None),
+    )
+    if ledger.settings.places_pods:
+        places = ledger.state.topologies
+
+        def moved(changed: bool) -> None:
+            if changed:
+                ledger.unpark_all()
+
+        on(
+            kinds.NODE,
+            lambda obj: moved(places.put_node(obj)),
+            lambda key: moved(places.remove_node(key.name)),
+        )
+        on(
+            kinds.POD,
+            lambda obj: moved(places.put_pod(obj)),
+            lambda key: moved(places.remove_pod(key.namespace, key.name)),
+        )
+    on(kinds.TOPOLOGY, ledger.put_topology, lambda key: ledger.remove_topology(key.name))
+    on(kinds.RESOURCE_FLAVOR, ledger.put_flavor, lambda key: ledger.remove_flavor(key.name))
+    on(kinds.ADMISSION_CHECK, ledger.put_check, lambda key: ledger.remove_check(key.name))
+    on(kinds.COHORT, ledger.put_cohort, lambda key: ledger.remove_cohort(key.name))
+    on(
+        kinds.CLUSTER_QUEUE,
+        ledger.put_cluster_queue,
+        lambda key: ledger.remove_cluster_queue(key.name),
+    )
+    on(
+        kinds.LOCAL_QUEUE,
+        lambda obj: ledger.put_local_queue(key_of(obj), _local_queue(obj)),
+        ledger.remove_local_queue,
+    )
+    on(kinds.WORKLOAD, ledger.put_workload, ledger.remove_workload)
+
+
+def _local_queue(obj: Object) -> LocalQueue:
+    spec = obj.get("spec") or {}
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    quantity = Quantity.of(1 if weight is None else weight)
+    return LocalQueue(
+        cluster_queue=spec.get("clusterQueue") or "",
+        stop_policy=spec.get("stopPolicy") or "None",
+        weight=float(quantity.unscaled * 10.0**quantity.exponent),
+    )

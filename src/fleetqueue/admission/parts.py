@@ -1,0 +1,60 @@
+"""What admission runs on one cluster: the ledger, the scheduler, the controllers."""
+
+from dataclasses import dataclass
+
+from fleetqueue.admission.controllers import in_use
+from fleetqueue.admission.controllers.cluster_queue import cluster_queue_operator
+from fleetqueue.admission.controllers.cohort import cohort_operator
+from fleetqueue.admission.controllers.local_queue import local_queue_operator
+from fleetqueue.admission.controllers.priority_class import PriorityClassController
+from fleetqueue.admission.controllers.topology_ungater import TopologyUngater
+from fleetqueue.admission.controllers.workload import workload_operator
+from fleetqueue.admission.following import follow
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.observing import Observer, observe
+from fleetqueue.admission.scheduler import Scheduler
+from fleetqueue.admission.settings import AdmissionSettings
+from fleetqueue.admission.writing import Writer
+from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.manager import Manager
+from fleetqueue.metrics.registry import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The parts that others ask."""
+
+    ledger: Ledger
+    scheduler: Scheduler
+    metrics: Metrics
+
+
+def install(
+    manager: Manager, settings: AdmissionSettings, metrics: Metrics | None = None
+) -> Admission:
+    """Adds all of it to a manager, before it runs."""
+    cluster = manager.cluster
+    now = cluster.clock.now
+    ledger = Ledger(settings.queueing, settings.reading, now)
+    follow(cluster, ledger)
+    writer = Writer(cluster, ledger, settings.life.wording, now)
+    scheduler = Scheduler(ledger, writer, now)
+    metrics = metrics or Metrics()
+    for operator in (
+        workload_operator(ledger, settings.life),
+        cluster_queue_operator(ledger),
+        local_queue_operator(ledger),
+        cohort_operator(ledger),
+        in_use.flavor_operator(ledger),
+        in_use.check_operator(ledger),
+        in_use.topology_operator(ledger),
+    ):
+        manager.add(controller_of(operator)(cluster))
+    manager.add(PriorityClassController(cluster))
+    if settings.queueing.places_pods:
+        manager.add(TopologyUngater(cluster))
+    manager.add_task(
+        "scheduler", scheduler.run, needs_leader=True, is_busy=lambda: scheduler.is_busy
+    )
+    observe(cluster, Observer(ledger, metrics, settings.metrics, now), scheduler)
+    return Admission(ledger, scheduler, metrics)

@@ -1,0 +1,271 @@
+"""Waits for heads, has a cycle decide about them, and carries out its plan.
+
+Quota is assumed at once and written by the way: the next cycle does not wait for the writes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.writing import Writer
+from fleetqueue.api.meta import Key
+from fleetqueue.queueing import cycle
+from fleetqueue.queueing.admissibility import NAMESPACE_MISMATCH
+from fleetqueue.queueing.assignment import Record
+from fleetqueue.queueing.nomination import Head, Problem
+from fleetqueue.queueing.plan import (
+    WAITS_FOR_PODS,
+    Admit,
+    Decision,
+    Evict,
+    FailPlace,
+    Migrate,
+    Place,
+    Plan,
+    Preempt,
+    Wait,
+)
+from fleetqueue.queueing.queues import Requeue
+from fleetqueue.queueing.workload import Workload
+
+UNPARK_SECONDS = 0.1
+"""So long are changes collected before parked workloads are tried again, each tree once."""
+PAUSE_SECONDS = 0.001
+PAUSE_SECONDS_MAX = 0.010
+SECOND_PASS_SECONDS = 1.0
+SECOND_PASS_SECONDS_MAX = 30.0
+_TRIED_AGAIN = {Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED}
+log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """One per cluster, on the leader."""
+
+    def __init__(self, ledger: Ledger, writer: Writer, now: Callable[[], datetime]) -> None:
+        self.on_cycle: list[Callable[[Plan], None]] = []
+        self.verdicts: dict[Key, Decision] = {}
+        """What was decided last about each workload that waits, for those who ask why."""
+        self._ledger = ledger
+        self._writer = writer
+        self._now = now
+        self._wake = asyncio.Event()
+        self._records: dict[Key, Record] = {}
+        self._preemptors: set[Key] = set()
+        self._passes: dict[Key, tuple[int, datetime]] = {}
+        """For second passes: how often each was tried, and when it is tried next."""
+        self._cycle = 0
+        self._is_unparking = False
+        self._is_moving = False
+        """Whether the cycle that is carried out changes what the next one sees."""
+        self._doing: set[asyncio.Task[None]] = set()
+        ledger.on_work.append(self._wake.set)
+        ledger.on_gone.append(self._forget)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way or about to be."""
+        return self._wake.is_set() or bool(self._doing) or self._is_unparking
+
+    async def run(self) -> None:
+        """Until it is cancelled; what was begun is then left to the next leader."""
+        pause = PAUSE_SECONDS
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                self._collect()
+                heads = self._heads()
+                if not heads:
+                    continue
+                plan = self._decide(heads)
+                await self._carry_out(plan)
+                pause = PAUSE_SECONDS if plan.admitted() else min(pause * 2, PAUSE_SECONDS_MAX)
+                await asyncio.sleep(0 if plan.admitted() else pause)
+                self._wake.set()
+        finally:
+            for task in self._doing:
+                task.cancel()
+
+    # Heads
+
+    def _heads(self) -> list[Head]:
+        return [*self._second_passes(), *(self._head(each) for each in self._ledger.pop_heads())]
+
+    def _head(self, workload: Workload) -> Head:
+        key = workload.key
+        return Head(
+            workload, self._problem(workload), self._records.get(key), key in self._preemptors
+        )
+
+    def _problem(self, workload: Workload) -> Problem | None:
+        obj = self._ledger.workload(workload.key)
+        if obj is None:
+            return None
+        found = self._ledger.problem(obj, workload.cluster_queue)
+        if not found:
+            return None
+        is_mismatch = found == NAMESPACE_MISMATCH
+        why = Requeue.NAMESPACE_MISMATCH if is_mismatch else Requeue.GENERIC
+        return Problem("Misconfigured", found, why)
+
+    def _second_passes(self) -> list[Head]:
+        """Those that are due; the others wake the scheduler when they are."""
+        found, now = [], self._now()
+        for key, workload in list(self._ledger.second_passes.items()):
+            known = self._passes.get(key)
+            if known is None:
+                self._time_pass(key, 0)
+            elif known[1] <= now:
+                found.append(Head(workload))
+        return found
+
+    def _time_pass(self, key: Key, tries: int) -> None:
+        seconds = min(SECOND_PASS_SECONDS * 2.0**tries, SECOND_PASS_SECONDS_MAX)
+        self._passes[key] = (tries, self._now() + timedelta(seconds=seconds))
+        asyncio.get_running_loop().call_later(seconds, self._wake.set)
+
+    def _collect(self) -> None:
+        """Starts the wait after which parked workloads are tried again."""
+        if self._ledger.due and not self._is_unparking:
+            self._is_unparking = True
+            asyncio.get_running_loop().call_later(UNPARK_SECONDS, self._unpark)
+
+    def _unpark(self) -> None:
+        self._is_unparking = False
+        self._ledger.unpark()
+
+    def _decide(self, heads: list[Head]) -> Plan:
+        self._cycle += 1
+        plan = cycle.decide(self._ledger.state, heads, self._now(), cycle=self._cycle)
+        for listener in self.on_cycle:
+            listener(plan)
+        known = {each.workload.key for each in plan.decisions}
+        for head in heads:
+            # One that holds quota by now is not decided about.
+            if head.workload.key not in known and not head.workload.needs_second_pass:
+                self._ledger.drop(head.workload.key)
+        return plan
+
+    # The plan
+
+    async def _carry_out(self, plan: Plan) -> None:
+        self._is_moving = any(map(_moves, plan.decisions))
+        for decision in plan.decisions:
+            key = decision.workload.key
+            self.verdicts[key] = decision
+            match decision:
+                case Admit():
+                    await self._await_others(decision)
+                    self._admit(decision)
+                case Wait():
+                    self._wait(decision)
+                case Preempt():
+                    self._preemptors.add(key)
+                    self._requeue(decision.wait)
+                    self._start(self._preempt(decision))
+                case Migrate():
+                    self._requeue(decision.wait)
+                    self._start(self._migrate(decision))
+                case Place():
+                    self._passes.pop(key, None)
+                    self._ledger.assume(decision.held)
+                    self._start(self._place(decision))
+                case FailPlace():
+                    self._time_pass(key, self._passes.get(key, (0, None))[0] + 1)
+                    self._start(self._writer.fail_place(decision))
+                case Evict():
+                    self._passes.pop(key, None)
+                    self._start(self._writer.evict(key, decision.reason, decision.message))
+
+    def _admit(self, decision: Admit) -> None:
+        key = decision.workload.key
+        self._forget_attempts(key)
+        self._ledger.assume(decision.held)
+        self._start(self._reserve(decision))
+
+    async def _reserve(self, decision: Admit) -> None:
+        key = decision.workload.key
+        if await self._writer.reserve(decision):
+            self.verdicts.pop(key, None)
+        else:
+            self._ledger.forget(key)
+
+    async def _place(self, decision: Place) -> None:
+        if not await self._writer.place(decision):
+            self._ledger.forget(decision.workload.key)
+
+    def _wait(self, decision: Wait) -> None:
+        self._preemptors.discard(decision.workload.key)
+        self._requeue(decision)
+        self._start(self._writer.wait(decision))
+
+    def _requeue(self, decision: Wait) -> None:
+        key = decision.workload.key
+        if decision.record is None:
+            self._records.pop(key, None)
+        else:
+            self._records[key] = decision.record
+        self._ledger.requeue(
+            key,
+            decision.requeue,
+            has_more_flavors=decision.has_more_flavors,
+            reason=decision.reason,
+            may_do_better=self._is_moving and decision.requeue in _TRIED_AGAIN,
+        )
+
+    async def _preempt(self, decision: Preempt) -> None:
+        if await self._writer.preempt(decision, self._ledger.state):
+            await self._writer.wait(decision.wait)
+        else:
+            self._ledger.retry(decision.workload.key)
+            await self._writer.wait(decision.wait_if_failed)
+
+    async def _migrate(self, decision: Migrate) -> None:
+        await self._writer.evict(decision.target.key, "FlavorMigration", decision.message)
+        await self._writer.wait(decision.wait)
+
+    async def _await_others(self, decision: Admit) -> None:
+        """Where one workload at a time may get its pods ready."""
+        if not self._ledger.settings.blocks_admission or not self._ledger.unready:
+            return
+        reason = "WaitingForPodsReady" if self._ledger.settings.explains_waiting else "Waiting"
+        wait = Wait(decision.workload, reason, WAITS_FOR_PODS, Requeue.GENERIC)
+        self._start(self._writer.wait(wait))
+        while self._ledger.unready:
+            await self._wake.wait()
+            self._wake.clear()
+
+    # Work under way
+
+    def _start(self, doing: Awaitable[Any]) -> None:
+        async def run() -> None:
+            try:
+                await doing
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                log.exception("a decision could not be carried out")
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._doing.add(task)
+        task.add_done_callback(self._doing.discard)
+
+    def _forget_attempts(self, key: Key) -> None:
+        self._records.pop(key, None)
+        self._preemptors.discard(key)
+
+    def _forget(self, key: Key) -> None:
+        """The workload is gone, finished or not to be admitted."""
+        self._forget_attempts(key)
+        self._passes.pop(key, None)
+        self.verdicts.pop(key, None)
+
+
+def _moves(decision: Decision) -> bool:
+    """Whether this changes what others meet."""
+    if isinstance(decision, Preempt):
+        return any(not target.workload.is_evicted for target in decision.targets)
+    return not isinstance(decision, Wait | FailPlace)

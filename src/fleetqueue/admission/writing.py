@@ -1,0 +1,209 @@
+"""Writes what the scheduler decided: reservations, reasons to wait, evictions, and their events."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from fleetqueue.admission.controllers.workload import checks_for
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue.admission_status import Wording
+from fleetqueue.api.meta import Key
+from fleetqueue.api.times import parse_time
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.errors import KubeError
+from fleetqueue.queueing.plan import Admit, FailPlace, Place, Preempt, Wait
+from fleetqueue.queueing.preemption import targets
+from fleetqueue.queueing.preemption.targets import Target
+from fleetqueue.queueing.state import State
+from fleetqueue.queueing.workload import Workload
+
+Json = dict[str, Any]
+COMPONENT = "kueue-admission"
+WRITES_MAX = 32
+"""Writes of workloads under way at once."""
+REPLACED = "due to workload slice aggregation"
+log = logging.getLogger(__name__)
+
+
+class Writer:
+    """Each method says whether its write was accepted; none raises for a refusal."""
+
+    def __init__(
+        self, cluster: Cluster, ledger: Ledger, wording: Wording, now: Callable[[], datetime]
+    ) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._wording = wording
+        self._now = now
+        self._slots = asyncio.Semaphore(WRITES_MAX)
+        self._locks: dict[Key, asyncio.Lock] = {}
+
+    async def reserve(self, decision: Admit) -> bool:
+        key, now = decision.workload.key, self._now()
+        async with self._alone(key):
+            obj = self._ledger.workload(key)
+            if obj is None or obj["metadata"]["uid"] != decision.workload.uid:
+                return False
+            queue = self._ledger.state.queues.get(decision.held.cluster_queue)
+            if queue is None or status.is_finished(obj) or not status.is_active(obj):
+                return False
+            with_quota = status.reserve(obj, decision.admission, now, wording=self._wording)
+            checks = checks_for(queue, with_quota)
+            made = status.reserve(
+                obj, decision.admission, now, checks=checks, wording=self._wording
+            )
+            if not await self._apply(made):
+                return False
+        self._tell_reserved(made, decision, now)
+        if decision.replaced is not None and decision.replaced.key != key:
+            await self._finish_slice(decision.workload, decision.replaced)
+        return True
+
+    async def place(self, decision: Place) -> bool:
+        """New places for one that holds quota; it may be admitted by that."""
+        key, now = decision.workload.key, self._now()
+        async with self._alone(key):
+            obj = self._ledger.workload(key)
+            if obj is None or not status.has_quota(obj):
+                return False
+            made = status.changed(obj, admission=decision.admission, unhealthyNodes=None)
+            made = status.settle_admitted(made, now, self._wording)
+            if not await self._apply(made):
+                return False
+        if status.is_admitted(made) and not status.is_admitted(obj):
+            self._tell_admitted(made, now)
+        return True
+
+    async def wait(self, decision: Wait) -> None:
+        """Tells the workload why it waits: an event each time, the status where it changed."""
+        key, now = decision.workload.key, self._now()
+        if not decision.reason:
+            return
+        async with self._alone(key):
+            obj = self._ledger.workload(key)
+            if obj is None or status.has_quota(obj) or status.is_finished(obj):
+                return
+            self._event(obj, "Warning", decision.reason, decision.message)
+            made = status.with_condition(
+                obj, status.QUOTA_RESERVED, False, decision.reason, decision.message, now
+            )
+            if decision.is_gated:
+                blocked = (True, "PreemptionGated", decision.message, now)
+                made = status.with_condition(made, status.BLOCKED_ON_PREEMPTION_GATES, *blocked)
+            made = status.settle_admitted(made, now, self._wording)
+            made = status.changed(made, resourceRequests=decision.resource_requests or None)
+            if made["status"] != obj.get("status"):
+                await self._apply(made)
+
+    async def preempt(self, decision: Preempt, state: State) -> bool:
+        """Evicts all targets that are not on their way out; whether each of them is by now."""
+        told = [
+            (target, targets.preempted_message(decision.workload, target, state))
+            for target in decision.targets
+        ]
+        done = await asyncio.gather(
+            *(self._preempt(decision.workload, target, text, state) for target, text in told)
+        )
+        return all(done)
+
+    async def _preempt(
+        self, preemptor: Workload, target: Target, message: str, state: State
+    ) -> bool:
+        gone = target.workload
+        async with self._alone(gone.key):
+            obj = self._ledger.workload(gone.key)
+            if obj is None or obj["metadata"]["uid"] != gone.uid or not status.has_quota(obj):
+                return True
+            if status.is_evicted(obj):
+                return True
+            if not await self._apply(status.preempt(obj, target.reason, message, self._now())):
+                return False
+        self._event(obj, "Normal", "EvictedDueToPreempted", message)
+        text = targets.preempted_event(preemptor, target, state)
+        self._event(obj, "Normal", "Preempted", text)
+        by = self._ledger.workload(preemptor.key)
+        if by is not None:
+            told = targets.preempted_workload_event(preemptor, target)
+            self._event(by, "Normal", "PreemptedWorkload", told)
+        return True
+
+    async def evict(self, key: Key, reason: str, message: str) -> bool:
+        async with self._alone(key):
+            obj = self._ledger.workload(key)
+            if obj is None or status.is_evicted(obj):
+                return True
+            if not await self._apply(status.evict(obj, reason, message, self._now())):
+                return False
+        self._event(obj, "Normal", status.eviction_event(reason, ""), message)
+        return True
+
+    async def fail_place(self, decision: FailPlace) -> None:
+        obj = self._ledger.workload(decision.workload.key)
+        if obj is not None:
+            self._event(obj, "Warning", "SecondPassFailed", decision.message)
+
+    async def _finish_slice(self, by: Workload, old: Workload) -> None:
+        """The older slice has done its part."""
+        job = by.job_uid or "UNKNOWN"
+        text = f"Replaced to accommodate a workload (UID: {by.uid}, JobUID: {job}) {REPLACED}"
+        async with self._alone(old.key):
+            obj = self._ledger.workload(old.key)
+            if obj is None or status.is_finished(obj):
+                return
+            made = status.finish(obj, "WorkloadSliceReplaced", text, self._now())
+            if await self._apply(made):
+                self._event(obj, "Normal", "WorkloadSliceReplaced", text)
+
+    # How it is written and told
+
+    @asynccontextmanager
+    async def _alone(self, key: Key) -> AsyncIterator[None]:
+        """One write of a workload at a time, each on what the one before left."""
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        try:
+            async with lock, self._slots:
+                yield
+        finally:
+            if not lock.locked():
+                self._locks.pop(key, None)
+
+    async def _apply(self, made: Json) -> bool:
+        body = status.admission_patch(made, is_strict=False)
+        try:
+            await self._cluster.apply(
+                body,
+                force=True,
+                subresource="status",
+                field_manager=status.MANAGER,
+            )
+        except KubeError as error:
+            log.info("a workload was not written: name=%s: %s", body["metadata"]["name"], error)
+            return False
+        return True
+
+    def _tell_reserved(self, made: Json, decision: Admit, now: datetime) -> None:
+        queue = decision.held.cluster_queue
+        waited = (now - decision.workload.queued_at).total_seconds()
+        text = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited:.0f}s"
+        if decision.considered:
+            text += f"; Flavors considered: {decision.considered}"
+        self._event(made, "Normal", "QuotaReserved", text)
+        if status.is_admitted(made):
+            self._tell_admitted(made, now)
+
+    def _tell_admitted(self, made: Json, now: datetime) -> None:
+        reserved = status.find_condition(made, status.QUOTA_RESERVED)
+        assert reserved is not None
+        since = parse_time(reserved["lastTransitionTime"])
+        waited = max(0.0, (now - since).total_seconds())
+        queue = made["status"]["admission"]["clusterQueue"]
+        text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
+        self._event(made, "Normal", "Admitted", text)
+
+    def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:
+        text = status.event_message(message)
+        self._cluster.events.record(obj, kind, reason, text, component=COMPONENT, action=reason)

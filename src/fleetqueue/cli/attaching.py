@@ -1,0 +1,50 @@
+"""The options that `install` and `controller` share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from fleetqueue.attached import AttachOptions
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_OPTIONS = (
+    click.option(
+        "--kubeconfig", type=_FILE, default=None, help="Which cluster; as kubectl has it."
+    ),
+    click.option("--context", default="", help="A context of the kubeconfig."),
+    click.option("--config", type=_FILE, default=None, help="Kueue's configuration file."),
+    click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false."),
+    click.option(
+        "--webhook-url",
+        default="",
+        metavar="URL",
+        help="Where the API server reaches our webhooks; without it, behind the Service "
+        "kueue-webhook-service.",
+    ),
+)
+
+
+def attaching(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_options(
+    kubeconfig: Path | None,
+    context: str,
+    config: Path | None,
+    feature_gates: str,
+    webhook_url: str,
+    **more: Any,
+) -> "AttachOptions":
+    from fleetqueue.api.kueue.gates import read_gates
+    from fleetqueue.attached import AttachOptions
+    from fleetqueue.kueue import read_options
+
+    text = None if config is None else config.read_text()
+    kueue = read_options(text, read_gates(feature_gates))
+    return AttachOptions(kueue, kubeconfig, context, url=webhook_url, **more)

@@ -1,0 +1,221 @@
+"""JobKind: all that the queue has to know of a kind of job, as a declaration.
+
+A field takes a path, or the name of a condition; where that cannot say it, a function.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.base import paths
+from fleetqueue.errors import FleetqueueError
+from fleetqueue.jobs.infos import PodSetInfo
+from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.kube.plan import Step
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Source
+
+
+class NotYet(FleetqueueError):
+    """Something that the job needs is missing or busy; it is tried again after a while."""
+
+    who_acts = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One job and what is around it."""
+
+    job: Object
+    source: Source
+    settings: JobSettings
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    """Objects above the job, by their titles."""
+
+    @property
+    def name(self) -> str:
+        return str(self.job["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.job["metadata"].get("namespace") or "")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.job["metadata"].get("labels") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.job["metadata"].get("annotations") or {}
+
+    @property
+    def spec(self) -> Object:
+        return self.job.get("spec") or {}
+
+    @property
+    def status(self) -> Object:
+        return self.job.get("status") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class PodRole:
+    """The pods of one role, by paths; a job without that template has no such role."""
+
+    name: str
+    template: str
+    count: str = ""
+    """Where nothing is there it is one pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The pods of one role in one job."""
+
+    name: str
+    template: str
+    """The path of the template; where infos are merged in, and what refusals name."""
+    count: int
+    pods: Object
+    """The template as it counts, which may have more in it than the job."""
+    min_count: int | None = None
+    pod_index_label: str | None = None
+    """Instead of the kind's."""
+    sub_group_index_label: str = ""
+    sub_group_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The conditions of a job that has ended."""
+
+    succeeded: str
+    failed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a job ended."""
+
+    message: str
+    is_success: bool
+
+
+Roles: TypeAlias = Callable[[Sight], list[Role]]
+Says: TypeAlias = Callable[[Sight], bool]
+Start: TypeAlias = Callable[[Sight, Sequence[PodSetInfo]], list[Step]]
+Stop: TypeAlias = Callable[[Sight, Sequence[PodSetInfo] | None], list[Step]]
+"""What stops a job and puts its templates back, if the Workload is known that tells how they were;
+no steps where it is stopped already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind:
+    """One kind of job."""
+
+    framework: str
+    """Its name in the configuration."""
+    resource: Resource
+    suspend: str
+    """The path of the field that suspends it."""
+    roles: Sequence[PodRole] | Roles
+    active: str | Says
+    """Whether any of its pods may still run: some value at the path is not zero."""
+    ready: str | Says
+    """Whether all its pods are ready or have succeeded."""
+    finished: Outcome | Callable[[Sight], Verdict | None] | None = None
+    """None: it never ends by itself."""
+    managed_by: str = ""
+    own_name: str = ""
+    """What `managed_by` says of a job that its own operator handles."""
+    priority_class: Sequence[str] = ()
+    """Paths of the names of PriorityClasses; the first that is there counts."""
+    pod_index_label: str = ""
+    keeps_labels: Sequence[str] = ()
+    """Labels of templates that an operator puts there: not in pod sets, and never taken away."""
+    reclaimable: Callable[[Sight], dict[str, int]] | None = None
+    """Pods that will not be needed again, by pod set."""
+    is_suspended: Callable[[Object], bool] | None = None
+    start: Start | None = None
+    stop: Stop | None = None
+    skip: Says | None = None
+    """Whether the queue has nothing to do with a job at all."""
+    on_hold: Says | None = None
+    stays_out: Says | None = None
+    """Whether a job that was evicted is not queued again, whatever the reason."""
+    checks_ancestors: bool = True
+    """Whether it may belong to a job that is managed; pods were asked when they were made."""
+    default: Callable[[Sight], None] | None = None
+    """What its webhook does beyond the common, in place; for a job that is created."""
+    validate: Callable[[Sight, Object | None], list[FieldError]] | None = None
+    """What is refused beyond the common, given the job as it was."""
+    validates_managed_only: bool = False
+    sorts_refusals: bool = False
+    topology_hint: str = ""
+    """Put behind refusals of topology annotations, where they are not in the job itself."""
+    template_title: Callable[[Role], str] = lambda role: role.template
+    """What refusals call a template."""
+    name_extra: Callable[[Object], str] = lambda job: str(job["metadata"].get("generation") or 0)
+    """What tells the Workloads of one elastic job apart."""
+    gates_pods: bool = False
+    """Whether its webhook adds the gate of elastic jobs to all templates."""
+    owns: Sequence[Resource] = ()
+    """Kinds whose objects wake the job that controls them."""
+    reads: Sequence[Resource] = ()
+    """Other kinds that its functions look at."""
+    prepare: Callable[[Sight], list[Step]] | None = None
+    """What has to be noted on the job before its Workload is looked for; no steps mostly."""
+    supports_prebuilt: bool = True
+    supports_partial_admission: bool = False
+    supports_slices: bool = False
+
+    @property
+    def title(self) -> str:
+        """As Go prints a kind: `batch/v1, Kind=Job`."""
+        return f"{self.resource.api_version}, Kind={self.resource.kind}"
+
+    def suspends(self, job: Object) -> bool:
+        if self.is_suspended is not None:
+            return self.is_suspended(job)
+        return bool(paths.get(job, self.suspend))
+
+    def roles_of(self, sight: Sight) -> list[Role]:
+        if callable(self.roles):
+            return self.roles(sight)
+        return [made for role in self.roles if (made := _role(sight.job, role)) is not None]
+
+    def is_active(self, sight: Sight) -> bool:
+        if callable(self.active):
+            return self.active(sight)
+        return any(paths.find(sight.job, self.active))
+
+    def is_ready(self, sight: Sight) -> bool:
+        return self.ready(sight) if callable(self.ready) else holds(sight.job, self.ready)
+
+    def verdict(self, sight: Sight) -> Verdict | None:
+        if not isinstance(self.finished, Outcome):
+            return None if self.finished is None else self.finished(sight)
+        for type, is_success in ((self.finished.succeeded, True), (self.finished.failed, False)):
+            found = condition(sight.job, type)
+            if found is not None and found["status"] == "True":
+                return Verdict(str(found.get("message") or ""), is_success)
+        return None
+
+
+def condition(job: Object, type: str) -> Object | None:
+    found = (job.get("status") or {}).get("conditions") or ()
+    return next((each for each in found if each["type"] == type), None)
+
+
+def holds(job: Object, type: str) -> bool:
+    """Whether the job has that condition with the status True."""
+    found = condition(job, type)
+    return found is not None and found["status"] == "True"
+
+
+def _role(job: Object, role: PodRole) -> Role | None:
+    template = paths.get(job, role.template)
+    if template is None:
+        return None
+    count = paths.get(job, role.count) if role.count else None
+    return Role(role.name, role.template, 1 if count is None else int(count), template)

@@ -1,0 +1,5 @@
+"""PyTorchJob (kubeflow.org/v1): one master and its workers."""
+
+from fleetqueue.jobs.training import training_job
+
+JOB = training_job("PyTorchJob", "pytorchReplicaSpecs", ("Master", "Worker"))

@@ -1,0 +1,119 @@
+"""The pod sets of a job, as its Workload has them and as they are compared."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fleetqueue.api.kueue.templates import CONTAINER_LISTS
+from fleetqueue.jobs.infos import PodSetInfo, info_of, merged_template
+from fleetqueue.jobs.kind import JobKind, Role, Sight
+from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.jobs.topology import topology_request
+from fleetqueue.kube.resources import Object
+
+MAX = 18
+_COMPARED = ("initContainers", "containers")
+
+
+def pod_sets_of(kind: JobKind, sight: Sight) -> list[Object]:
+    return [pod_set(kind, role, sight.settings) for role in kind.roles_of(sight)]
+
+
+def pod_set(kind: JobKind, role: Role, settings: JobSettings) -> Object:
+    made: Object = {
+        "name": role.name.lower(),
+        "count": role.count,
+        "template": _template(role.pods, kind.keeps_labels),
+    }
+    if role.min_count is not None and settings.gates.partial_admission:
+        made["minCount"] = role.min_count
+    request = topology_request(kind, role, settings)
+    if request is not None:
+        made["topologyRequest"] = request
+    return made
+
+
+def infos_of(workload: Object) -> list[PodSetInfo]:
+    """What the templates of the job had before it was ever started."""
+    return [
+        info_of(each["template"], each.get("name", "main"), each.get("count", 1))
+        for each in workload["spec"]["podSets"]
+    ]
+
+
+def as_running(workload: Object, infos: Sequence[PodSetInfo]) -> list[Object]:
+    """The Workload's pod sets as its job has them while it runs."""
+    return [
+        {
+            **each,
+            "template": merged_template(each["template"], info, renews=True),
+            "count": each["count"] if each.get("minCount") is None else info.count,
+        }
+        for each, info in zip(workload["spec"]["podSets"], infos, strict=True)
+    ]
+
+
+def are_equivalent(
+    left: Sequence[Object],
+    right: Sequence[Object],
+    *,
+    ignores_tolerations: bool = False,
+    ignores_counts: bool = False,
+) -> bool:
+    """By position; names, labels, selectors and affinity do not count."""
+    return len(left) == len(right) and all(
+        _essence(one, ignores_tolerations, ignores_counts)
+        == _essence(other, ignores_tolerations, ignores_counts)
+        for one, other in zip(left, right, strict=True)
+    )
+
+
+def counts_of(pod_sets: Iterable[Object]) -> dict[str, int]:
+    return {each.get("name", "main"): each.get("count", 1) for each in pod_sets}
+
+
+def _template(template: Object, dropped: Sequence[str]) -> Object:
+    made: Object = {"spec": _with_single_variables(template.get("spec") or {})}
+    metadata = template.get("metadata") or {}
+    kept = {k: v for k, v in (metadata.get("labels") or {}).items() if k not in dropped}
+    annotations = metadata.get("annotations") or {}
+    parts = {"labels": kept, "annotations": dict(annotations)}
+    return {"metadata": {name: part for name, part in parts.items() if part}, **made}
+
+
+def _with_single_variables(spec: Object) -> Object:
+    """Of several variables of one name the last value counts, in the place of the first."""
+    made = dict(spec)
+    for name in CONTAINER_LISTS[:2]:
+        if spec.get(name):
+            made[name] = [_container(each) for each in spec[name]]
+    return made
+
+
+def _container(container: Object) -> Object:
+    variables = container.get("env") or []
+    by_name = {each["name"]: each for each in variables}
+    if len(by_name) == len(variables):
+        return container
+    return {**container, "env": list(by_name.values())}
+
+
+def _essence(pod_set: Object, ignores_tolerations: bool, ignores_counts: bool) -> Any:
+    spec = _template(pod_set["template"], ())["spec"]
+    parts = {name: spec.get(name) for name in _COMPARED}
+    if not ignores_tolerations:
+        parts["tolerations"] = spec.get("tolerations")
+    if not ignores_counts:
+        parts["count"] = pod_set.get("count", 1)
+        parts["minCount"] = pod_set.get("minCount")
+    return _without_nothing(parts)
+
+
+def _without_nothing(value: Any) -> Any:
+    """What is empty and what is missing is the same to Go."""
+    if isinstance(value, dict):
+        kept = {key: _without_nothing(each) for key, each in value.items()}
+        if "containerPort" in kept and kept.get("protocol") == "TCP":
+            # What every schema of pods fills in, so one of the two may have it alone.
+            del kept["protocol"]
+        return {key: each for key, each in kept.items() if each not in (None, {}, [], "")}
+    return [_without_nothing(each) for each in value] if isinstance(value, list) else value

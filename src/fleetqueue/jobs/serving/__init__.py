@@ -1,0 +1,1 @@
+"""Workloads that never end: Deployment, StatefulSet and LeaderWorkerSet, by way of their pods."""

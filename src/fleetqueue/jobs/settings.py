@@ -1,0 +1,147 @@
+"""What the configuration and its gates mean for jobs, read once into one frozen value."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from fleetqueue.api import selectors
+from fleetqueue.api.kueue import gates
+from fleetqueue.api.kueue.admission_status import EXPLICIT, LEGACY, Wording
+from fleetqueue.api.kueue.config import Configuration
+from fleetqueue.api.model import write
+from fleetqueue.api.times import parse_duration
+from fleetqueue.errors import InvalidInput
+from fleetqueue.kube.resources import Object, Resource
+
+DEFAULT_QUEUE = "default"
+DEFAULT_PRIORITY_CLASS = "default"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+NAME_LENGTH_MAX = 253
+SHORT_NAME_LENGTH_MAX = 63
+
+_EXCLUDED = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", "kueue-system"],
+        }
+    ]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates that jobs depend on."""
+
+    topology: bool = True
+    multi_layer_topology: bool = True
+    slices: bool = True
+    slices_with_topology: bool = False
+    partial_admission: bool = True
+    reclaimable_pods: bool = True
+    multikueue: bool = True
+    admission_gated_by: bool = True
+    default_priority_class: bool = True
+    finish_orphans: bool = True
+    identifier_annotations: bool = True
+    queue_labels_for_pods: bool = True
+    short_names: bool = False
+    defer_ray_service: bool = True
+    validate_ray_updates: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """One for all kinds."""
+
+    frameworks: frozenset[str] = frozenset({"batch/job"})
+    external: tuple[Resource, ...] = ()
+    """Kinds that controllers outside of here handle; they count as owners that are managed."""
+    manages_without_queue_name: bool = False
+    namespaces: selectors.LabelSelector = field(
+        default_factory=lambda: selectors.labels_from_object(_EXCLUDED)
+    )
+    """Jobs elsewhere are never looked at."""
+    label_keys_to_copy: tuple[str, ...] = ()
+    waits_for_pods_ready: bool = True
+    deletes_deactivated_after: timedelta | None = None
+    gates: Gates = field(default_factory=Gates)
+    wording: Wording = EXPLICIT
+    blueprints: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """By framework: what an operator would make of a job, where no path in the job says that."""
+
+    @property
+    def workload_name_length_max(self) -> int:
+        return SHORT_NAME_LENGTH_MAX if self.gates.short_names else NAME_LENGTH_MAX
+
+    def has_namespace(self, namespace: Object | None) -> bool:
+        labels = {} if namespace is None else namespace["metadata"].get("labels") or {}
+        return namespace is not None and bool(self.namespaces.matches(labels))
+
+
+def read_settings(
+    config: Configuration,
+    wanted: Mapping[str, bool] | None = None,
+    blueprints: Mapping[str, Callable[..., Any]] | None = None,
+) -> JobSettings:
+    """`wanted`: gates of the command line; those of the file count where there are none."""
+    resolved = gates.resolve(config.feature_gates if wanted is None else wanted)
+    retention = config.object_retention_policies
+    kept = retention.workloads if retention is not None else None
+    after = kept.after_deactivated_by_kueue if kept is not None else None
+    waits = config.wait_for_pods_ready is not None and not resolved["DisableWaitForPodsReady"]
+    selector = config.managed_jobs_namespace_selector
+    raw = _EXCLUDED if selector is None else write(selector)
+    integrations = config.integrations
+    return JobSettings(
+        frameworks=frozenset(integrations.frameworks or ["batch/job"]),
+        external=tuple(external_kind(each) for each in integrations.external_frameworks),
+        manages_without_queue_name=config.manage_jobs_without_queue_name,
+        namespaces=selectors.labels_from_object(raw),
+        label_keys_to_copy=tuple(integrations.label_keys_to_copy),
+        waits_for_pods_ready=waits,
+        deletes_deactivated_after=None if after is None else parse_duration(after),
+        gates=_gates(resolved),
+        wording=EXPLICIT if resolved["UnadmittedWorkloadsObservability"] else LEGACY,
+        blueprints=blueprints or {},
+    )
+
+
+def external_kind(text: str) -> Resource:
+    """A kind given as `Kind.version.group`."""
+    kind, _, rest = text.partition(".")
+    version, _, group = rest.partition(".")
+    if not (kind and version and group):
+        raise InvalidInput(f'"{text}" is no framework: write Kind.version.group')
+    return Resource(group, version, _plural(kind.lower()), kind)
+
+
+def _plural(word: str) -> str:
+    """As code generators form it; discovery is asked where the real one counts."""
+    if word.endswith(("s", "x", "ch", "sh")):
+        return f"{word}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def _gates(resolved: Mapping[str, bool]) -> Gates:
+    return Gates(
+        topology=resolved["TopologyAwareScheduling"],
+        multi_layer_topology=resolved["TASMultiLayerTopology"],
+        slices=resolved["ElasticJobsViaWorkloadSlices"],
+        slices_with_topology=resolved["ElasticJobsViaWorkloadSlicesWithTAS"],
+        partial_admission=resolved["PartialAdmission"],
+        reclaimable_pods=resolved["ReclaimablePods"],
+        multikueue=resolved["MultiKueue"],
+        admission_gated_by=resolved["AdmissionGatedBy"],
+        default_priority_class=resolved["WorkloadPriorityClassDefaulting"],
+        finish_orphans=resolved["FinishOrphanedWorkloads"],
+        identifier_annotations=resolved["WorkloadIdentifierAnnotations"],
+        queue_labels_for_pods=resolved["AssignQueueLabelsForPods"],
+        short_names=resolved["ShortWorkloadNames"],
+        defer_ray_service=resolved["DeferRayServiceFinalizationForRedisCleanup"],
+        validate_ray_updates=resolved["ValidateRayAndSparkJobUpdates"],
+    )

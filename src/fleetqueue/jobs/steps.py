@@ -1,0 +1,201 @@
+"""The steps of a look at a job whose Workload is known, in upstream's order; each may end it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.times import parse_time
+from fleetqueue.jobs import identity, starting
+from fleetqueue.jobs.choosing import apply_status, release_finalizer, spec_patch, title
+from fleetqueue.jobs.infos import CannotStart
+from fleetqueue.jobs.kind import JobKind, Sight
+from fleetqueue.jobs.pods_ready import is_told, readiness
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import NOTHING, Apply, Delete, Look, Note, Plan, Step
+from fleetqueue.kube.resources import Object
+
+DEACTIVATED_BY_QUEUE = "DeactivatedDueTo"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One look at a job that stands for itself, with the Workload that stands for it."""
+
+    kind: JobKind
+    sight: Sight
+    look: Look
+    workload: Object
+    is_elastic: bool
+
+    @property
+    def is_active(self) -> bool:
+        return self.kind.is_active(self.sight)
+
+
+def _after_finish(here: Pass) -> Plan | None:
+    if not status_of.is_finished(here.workload):
+        return None
+    steps = release_finalizer(here.workload)
+    return Plan([_finished_note(here.workload), *steps]) if steps else NOTHING
+
+
+def _while_deleted(here: Pass) -> Plan | None:
+    if not is_deleting(here.workload):
+        return None
+    steps = starting.stop(here.kind, here.sight, here.workload, "Workload is deleted")
+    return Plan([*steps, *release_finalizer(here.workload)])
+
+
+def _on_hold(here: Pass) -> Plan | None:
+    if here.kind.on_hold is None or not here.kind.on_hold(here.sight):
+        return None
+    if not status_of.has_quota(here.workload):
+        return NOTHING
+    settings = here.sight.settings
+    held = status_of.release(
+        here.workload, "OnHold", "Job is on hold", here.look.now, settings.wording
+    )
+    return Plan([apply_status(held)])
+
+
+def _finish(here: Pass) -> Plan | None:
+    verdict = here.kind.verdict(here.sight)
+    if verdict is None:
+        return None
+    reason = "Succeeded" if verdict.is_success else "Failed"
+    over = status_of.finish(here.workload, reason, verdict.message, here.look.now)
+    return Plan([apply_status(over), _finished_note(over)])
+
+
+def _reclaim(here: Pass) -> Plan | None:
+    """Pods that are not needed again; never more than the pod set has."""
+    kind, settings = here.kind, here.sight.settings
+    if kind.reclaimable is None or not settings.gates.reclaimable_pods:
+        return None
+    sizes = {each.get("name", "main"): each.get("count", 1) for each in _pod_sets(here)}
+    found = kind.reclaimable(here.sight)
+    wanted = {name: min(count, sizes[name]) for name, count in found.items() if name in sizes}
+    present = (here.workload.get("status") or {}).get("reclaimablePods") or ()
+    if wanted == {each["name"]: each["count"] for each in present}:
+        return None
+    entries = [{"name": name, "count": count} for name, count in wanted.items()]
+    body = status_of.reclaimable_patch(here.workload, entries)
+    return Plan([Apply(body, status_of.RECLAIMABLE_PODS_MANAGER, "status")])
+
+
+def _tell_readiness(here: Pass) -> Plan | None:
+    if not here.sight.settings.waits_for_pods_ready:
+        return None
+    is_ready = status_of.is_admitted(here.workload) and here.kind.is_ready(here.sight)
+    told = readiness(here.workload, is_ready)
+    if is_told(here.workload, told):
+        return None
+    type = status_of.PODS_READY
+    made = status_of.with_condition(here.workload, type, *told, here.look.now)
+    body = status_of.condition_patch(made, type)
+    return Plan([Apply(body, status_of.condition_manager(type), "status")])
+
+
+def _leave_after_eviction(here: Pass) -> Plan | None:
+    if not status_of.is_evicted(here.workload):
+        return None
+    evicted = status_of.find_condition(here.workload, status_of.EVICTED)
+    assert evicted is not None
+    steps = starting.stop(here.kind, here.sight, here.workload, evicted["message"])
+    if steps:
+        return Plan(steps)
+    plan = Plan()
+    if status_of.has_quota(here.workload) and not here.is_active:
+        again = here.kind.stays_out is None or not here.kind.stays_out(here.sight)
+        wording = here.sight.settings.wording
+        plan.add(
+            apply_status(
+                status_of.release_evicted(
+                    here.workload, here.look.now, may_queue_again=again, wording=wording
+                )
+            )
+        )
+    _retire(here, evicted, plan)
+    return plan
+
+
+def _retire(here: Pass, evicted: Object, plan: Plan) -> None:
+    """A job that the queue itself deactivated is deleted after a while, if so configured."""
+    after = here.sight.settings.deletes_deactivated_after
+    by_queue = evicted["reason"].startswith(DEACTIVATED_BY_QUEUE)
+    if after is None or not by_queue or status_of.is_active(here.workload):
+        return
+    left = parse_time(evicted["lastTransitionTime"]) + after - here.look.now
+    if left > timedelta():
+        plan.look_again(left.total_seconds())
+    else:
+        message = "Deleted job: deactivation retention period expired"
+        plan.add(Delete(here.sight.job), Note("Deleted", message))
+
+
+def _start_or_wait(here: Pass) -> Plan | None:
+    if not here.kind.suspends(here.sight.job):
+        return None
+    if status_of.is_admitted(here.workload):
+        return _start(here)
+    steps: list[Step] = []
+    if status_of.has_quota(here.workload):
+        waiting = "; ".join(
+            f"{check['name']}: {check['message']}"
+            for check in status_of.checks_of(here.workload)
+            if check["state"] == "Pending" and check.get("message")
+        )
+        return Plan([note("UpdatedAdmissionCheck", waiting)]) if waiting else NOTHING
+    queue = identity.queue_of(here.sight.job)
+    if (here.workload["spec"].get("queueName") or "") != queue:
+        steps += spec_patch(here.workload, {"queueName": queue})
+    return Plan(steps)
+
+
+def _start(here: Pass) -> Plan:
+    try:
+        steps = starting.start(here.kind, here.sight, here.workload)
+    except CannotStart as error:
+        over = status_of.finish(here.workload, "FailedToStart", str(error), here.look.now)
+        return Plan([apply_status(over)])
+    cluster_queue = here.workload["status"]["admission"]["clusterQueue"]
+    return Plan([*steps, note("Started", f"Admitted by clusterQueue {cluster_queue}")])
+
+
+def _stop_unadmitted(here: Pass) -> Plan | None:
+    """The pods of elastic jobs are gated, so those may run."""
+    if status_of.is_admitted(here.workload) or here.is_elastic:
+        return None
+    message = "Not admitted by cluster queue"
+    return Plan(starting.stop(here.kind, here.sight, here.workload, message))
+
+
+def _finished_note(workload: Object) -> Note:
+    return note("FinishedWorkload", f"Workload '{title(workload)}' is declared finished")
+
+
+def note(reason: str, message: str) -> Note:
+    return Note(reason, status_of.event_message(message))
+
+
+def _pod_sets(here: Pass) -> list[Object]:
+    found: list[Object] = here.workload["spec"]["podSets"]
+    return found
+
+
+BEFORE: tuple[Callable[[Pass], Plan | None], ...] = (
+    _after_finish,
+    _while_deleted,
+    _on_hold,
+    _finish,
+)
+"""Those that come before a new slice of an elastic job is made."""
+
+AFTER: tuple[Callable[[Pass], Plan | None], ...] = (
+    _reclaim,
+    _tell_readiness,
+    _leave_after_eviction,
+    _start_or_wait,
+    _stop_unadmitted,
+)

@@ -1,0 +1,94 @@
+"""Defaults and validates any kind of job when it is written."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from fleetqueue.api.field_errors import FieldError
+from fleetqueue.api.kueue import labels
+from fleetqueue.base import paths
+from fleetqueue.jobs import identity, managing
+from fleetqueue.jobs.ancestors import Family
+from fleetqueue.jobs.common_checks import check_change, check_new
+from fleetqueue.jobs.kind import JobKind, NotYet, Sight
+from fleetqueue.jobs.registry import enabled_kinds
+from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.jobs.topology_checks import check_topology
+from fleetqueue.kube.resources import Object
+from fleetqueue.kube.webhook_rules import Asked, Webhook
+
+QUEUE_ANNOTATION = (
+    f"the annotation {labels.QUEUE_NAME} is read as the queue name;"
+    " use the label of that name instead"
+)
+
+
+def webhooks(kinds: Sequence[JobKind], settings: JobSettings) -> Iterable[Webhook]:
+    family = Family.of([*enabled_kinds(settings), *kinds], settings)
+    for kind in kinds:
+        yield webhook(kind, settings, family)
+
+
+def webhook(kind: JobKind, settings: JobSettings, family: Family) -> Webhook:
+    return Webhook(
+        kind.resource,
+        default=partial(default, kind, settings, family),
+        validate=partial(validate, kind, settings, family),
+        name=f"v{kind.resource.kind.lower()}.kb.io",
+    )
+
+
+def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) -> None:
+    """A new job gets its queue and class, and is suspended until it is admitted."""
+    sight = Sight(asked.obj, asked.source, settings)
+    managing.take_queue_annotation(sight)
+    managing.default_queue(sight, family)
+    managing.default_priority_class(sight, family)
+    is_skipped = kind.skip is not None and kind.skip(sight)
+    if managing.should_be_suspended(sight, family) and not is_skipped:
+        paths.set_in_place(asked.obj, kind.suspend, True)
+    managing.default_manager(kind, sight)
+    if kind.gates_pods and identity.is_elastic(asked.obj, settings):
+        _add_gates(kind, sight)
+    if kind.default is not None:
+        kind.default(sight)
+
+
+def validate(
+    kind: JobKind, settings: JobSettings, family: Family, asked: Asked
+) -> list[FieldError]:
+    sight = Sight(asked.obj, asked.source, settings)
+    if labels.QUEUE_NAME in sight.annotations:
+        asked.warnings.append(QUEUE_ANNOTATION)
+    if kind.validates_managed_only and not _is_managed(sight, asked.old, family):
+        return []
+    errors = check_new(kind, sight)
+    errors += _check_roles(kind, sight)
+    if kind.validate is not None:
+        errors += kind.validate(sight, asked.old)
+    if asked.old is not None:
+        errors += check_change(kind, sight, asked.old)
+    return sorted(errors, key=lambda error: error.path) if kind.sorts_refusals else errors
+
+
+def _is_managed(sight: Sight, old: Object | None, family: Family) -> bool:
+    is_new = managing.should_be_suspended(sight, family)
+    if is_new or old is None:
+        return is_new
+    before = Sight(old, sight.source, sight.settings)
+    return managing.should_be_suspended(before, family)
+
+
+def _check_roles(kind: JobKind, sight: Sight) -> list[FieldError]:
+    try:
+        return check_topology(kind, kind.roles_of(sight), sight.settings)
+    except NotYet:
+        # What the pods will look like is not known yet; the controller waits for it.
+        return []
+
+
+def _add_gates(kind: JobKind, sight: Sight) -> None:
+    for role in kind.roles_of(sight):
+        spec = paths.get(sight.job, f"{role.template}.spec")
+        gates = spec.get("schedulingGates") or []
+        if all(gate["name"] != labels.ELASTIC_JOB_GATE for gate in gates):
+            spec["schedulingGates"] = [*gates, {"name": labels.ELASTIC_JOB_GATE}]

@@ -1,0 +1,88 @@
+"""Kueue on one cluster: admission and jobs, put together from one configuration."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleetqueue.admission import parts as admission
+from fleetqueue.admission import settings as admission_settings
+from fleetqueue.admission import webhooks as admission_webhooks
+from fleetqueue.admission.parts import Admission
+from fleetqueue.api.field_errors import aggregate
+from fleetqueue.api.kueue import gates
+from fleetqueue.api.kueue.config import (
+    Configuration,
+    read_configuration,
+    validate_configuration,
+)
+from fleetqueue.api.kueue.config.types import API_VERSION, KIND
+from fleetqueue.base import documents
+from fleetqueue.errors import InvalidInput
+from fleetqueue.jobs import controller, registry
+from fleetqueue.jobs import settings as job_settings
+from fleetqueue.jobs import webhook as job_webhooks
+from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.resources import Resource
+from fleetqueue.kube.webhook_rules import Webhook
+
+Blueprints = Mapping[str, Callable[..., Any]]
+"""By framework: what an operator would make of a job, where no path in the job says that."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueOptions:
+    """The configuration, every gate with its value, and what only the cluster can know."""
+
+    config: Configuration
+    gates: Mapping[str, bool]
+    blueprints: Blueprints = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> JobSettings:
+        return job_settings.read_settings(self.config, self.gates, self.blueprints)
+
+
+def everything() -> Configuration:
+    """What an embedded cluster runs where nothing else is asked for: every kind of job."""
+    frameworks = sorted(kind.framework for kind in registry.all_kinds())
+    return read_configuration(
+        {"apiVersion": API_VERSION, "kind": KIND, "integrations": {"frameworks": frameworks}}
+    )
+
+
+def read_options(
+    text: str | None = None,
+    wanted: Mapping[str, bool] | None = None,
+    blueprints: Blueprints | None = None,
+) -> KueueOptions:
+    """`text` is a configuration file, `wanted` the gates of the command line; not both may set
+    gates.
+    """
+    config = everything() if text is None else read_configuration(documents.load(text))
+    if wanted and config.feature_gates:
+        raise InvalidInput(gates.BOTH_GIVEN)
+    if errors := validate_configuration(config):
+        raise InvalidInput(f"the configuration is wrong: {aggregate(errors)}")
+    return KueueOptions(config, gates.resolve(wanted or config.feature_gates), blueprints or {})
+
+
+def install(
+    manager: Manager, options: KueueOptions, is_served: Callable[[Resource], bool] = lambda _: True
+) -> Admission:
+    """Adds all of it to a manager, before it runs; kinds that are not served are left out."""
+    settings = options.jobs
+    made = admission.install(
+        manager, admission_settings.read_settings(options.config, options.gates)
+    )
+    served = [kind for kind in registry.enabled_kinds(settings) if is_served(kind.resource)]
+    for operator in controller.operators(served, settings):
+        manager.add(controller_of(operator)(manager.cluster))
+    return made
+
+
+def webhooks(options: KueueOptions) -> Iterator[Webhook]:
+    yield from admission_webhooks.webhooks(options.gates)
+    settings = options.jobs
+    yield from job_webhooks.webhooks(registry.enabled_kinds(settings), settings)

@@ -1,0 +1,27 @@
+"""Who goes first in a queue: priority, then time; the order is total."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeAlias
+
+from fleetqueue.api.meta import Key
+from fleetqueue.queueing.workload import Workload
+
+Rank: TypeAlias = tuple[float, bool, int, datetime, str]
+NO_SHARES: Mapping[Key, float] = {}
+
+
+def rank(
+    workload: Workload, *, sticky: Key | None = None, shares: Mapping[Key, float] = NO_SHARES
+) -> Rank:
+    """Less goes first. `sticky` is the workload whose preemptions are under way; `shares` is what
+    LocalQueues used in the past, where the queue goes by that.
+    """
+    used = shares.get(Key(workload.key.namespace, workload.local_queue), 0.0)
+    return (
+        used,
+        workload.key != sticky,
+        -workload.effective_priority,
+        workload.ordered_at,
+        workload.uid,
+    )

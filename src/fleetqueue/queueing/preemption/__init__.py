@@ -1,0 +1,1 @@
+"""Whom a workload may preempt, and which of them are the fewest that help."""

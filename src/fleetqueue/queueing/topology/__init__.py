@@ -1,0 +1,1 @@
+"""Where pods go in a topology of racks, blocks and hosts."""

@@ -1,0 +1,199 @@
+"""A cluster with Kueue's kinds and our admission on it, workloads made by the test itself."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from fleetqueue.admission import kinds, parts
+from fleetqueue.admission.settings import AdmissionSettings
+from fleetqueue.admission.webhooks import webhooks
+from fleetqueue.api.crds import all_crds
+from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.kueue import gates
+from fleetqueue.embedded.webhooks import DeclaredHook
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.resources import EVENTS, Object, Resource
+from fleetqueue.testing import Fleet, FleetCluster
+
+API = "kueue.x-k8s.io/v1beta2"
+NAMESPACE = "default"
+
+
+class Kueue:
+    """One cluster. Every change waits until the fleet has settled."""
+
+    def __init__(self, fleet: Fleet, cluster: FleetCluster) -> None:
+        self.fleet = fleet
+        self.cluster = cluster
+        self.client = cluster.client
+        self.admission: parts.Admission | None = None
+        self.restart: Any = None
+
+    @classmethod
+    async def start(
+        cls,
+        fleet: Fleet,
+        settings: AdmissionSettings | None = None,
+        wanted_gates: Mapping[str, bool] | None = None,
+    ) -> "Kueue":
+        cluster = await fleet.add_cluster("one")
+        for crd in _crds("kueue.x-k8s.io"):
+            await cluster.client.create(crd)
+        await fleet.settle()
+        instance = cluster.instance
+        for webhook in webhooks(gates.resolve(wanted_gates or {})):
+            instance.core.hooks.add(DeclaredHook(webhook, instance.core, instance.gate))
+        made = cls(fleet, cluster)
+
+        def install(manager: Manager) -> None:
+            made.admission = parts.install(manager, settings or AdmissionSettings())
+
+        made.restart = fleet.run_all(install, on=cluster)
+        return made
+
+    # Objects
+
+    async def create(self, *objects: Object) -> None:
+        for obj in objects:
+            await self.client.create(obj)
+        await self.fleet.settle()
+
+    async def get(self, kind: Resource, name: str) -> Object:
+        return dict(await self.client.get(kind, name, NAMESPACE if kind.namespaced else ""))
+
+    async def patch(self, kind: Resource, name: str, patch: Object, subresource: str = "") -> None:
+        namespace = NAMESPACE if kind.namespaced else ""
+        await self.client.patch(kind, name, patch, namespace, subresource=subresource)
+        await self.fleet.settle()
+
+    async def delete(self, kind: Resource, name: str) -> None:
+        await self.client.delete(kind, name, NAMESPACE if kind.namespaced else "")
+        await self.fleet.settle()
+
+    async def workload(self, name: str) -> Object:
+        return await self.get(kinds.WORKLOAD, name)
+
+    async def queue(self, name: str = "queue") -> Object:
+        """With its counters as they are now: they follow within a second."""
+        await self.fleet.passes(seconds=1.1)
+        await self.fleet.settle()
+        return await self.get(kinds.CLUSTER_QUEUE, name)
+
+    # What a job's controller would do
+
+    async def write(self, workload: Object) -> None:
+        body = status_of.admission_patch(workload, is_strict=False)
+        await self.client.apply(
+            body, force=True, subresource="status", field_manager=status_of.MANAGER
+        )
+        await self.fleet.settle()
+
+    async def finish(self, name: str) -> None:
+        found = await self.workload(name)
+        await self.write(status_of.finish(found, "Succeeded", "done", self.fleet.clock.now()))
+
+    async def release(self, name: str) -> None:
+        """The job has stopped: an evicted workload gives its quota back."""
+        found = await self.workload(name)
+        await self.write(status_of.release_evicted(found, self.fleet.clock.now()))
+
+    # What people see
+
+    async def conditions(self, name: str) -> dict[str, tuple[str, str, str]]:
+        found = await self.workload(name)
+        return conditions_of(found)
+
+    async def is_admitted(self, name: str) -> bool:
+        return status_of.is_admitted(await self.workload(name))
+
+    async def admitted(self) -> list[str]:
+        found = (await self.client.list(kinds.WORKLOAD, NAMESPACE)).items
+        return sorted(
+            each["metadata"]["name"]
+            for each in found
+            if status_of.is_admitted(each) and not status_of.is_finished(each)
+        )
+
+    async def events(self, name: str) -> list[tuple[str, str, str]]:
+        """Type, reason and message of the events about a workload, oldest first."""
+        found = (await self.client.list(EVENTS, NAMESPACE)).items
+        about = [each for each in found if each["involvedObject"]["name"] == name]
+        return [(each["type"], each["reason"], each["message"]) for each in about]
+
+
+def conditions_of(obj: Object) -> dict[str, tuple[str, str, str]]:
+    found = (obj.get("status") or {}).get("conditions") or ()
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in found}
+
+
+@cache
+def _crds(*groups: str) -> list[Object]:
+    """Built once, for they are large."""
+    return [crd for crd in all_crds() if crd["spec"]["group"] in groups]
+
+
+# Builders
+
+
+def flavor(name: str = "default", **spec: Any) -> Object:
+    return {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def cluster_queue(
+    name: str = "queue",
+    quota: str | Mapping[str, Any] = "4",
+    *,
+    limits: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Object:
+    """`quota` is cpu of the flavor "default", or resources by flavor; `limits` go to each."""
+    flavors = {"default": {"cpu": quota}} if isinstance(quota, str) else quota
+    resources = list(next(iter(flavors.values())))
+    group = {
+        "coveredResources": resources,
+        "flavors": [
+            {
+                "name": each,
+                "resources": [
+                    {"name": resource, "nominalQuota": amounts[resource], **(limits or {})}
+                    for resource in resources
+                ],
+            }
+            for each, amounts in flavors.items()
+        ],
+    }
+    body = {"namespaceSelector": {}, "resourceGroups": [group], **spec}
+    return {"apiVersion": API, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": body}
+
+
+def local_queue(name: str = "main", queue: str = "queue", **spec: Any) -> Object:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    body = {"clusterQueue": queue, **spec}
+    return {"apiVersion": API, "kind": "LocalQueue", "metadata": metadata, "spec": body}
+
+
+def cohort(name: str, quota: str = "", parent: str = "", **spec: Any) -> Object:
+    body = {**spec}
+    if parent:
+        body["parentName"] = parent
+    if quota:
+        queue = cluster_queue(name, quota)
+        body["resourceGroups"] = queue["spec"]["resourceGroups"]
+    return {"apiVersion": API, "kind": "Cohort", "metadata": {"name": name}, "spec": body}
+
+
+def pod_set(
+    name: str = "main", count: int = 1, pod: Mapping[str, Any] | None = None, **requests: Any
+) -> Object:
+    resources = {"requests": requests} if requests else {}
+    container = {"name": "main", "image": "busybox", "resources": resources}
+    spec = {"restartPolicy": "Never", "containers": [container], **(pod or {})}
+    return {"name": name, "count": count, "template": {"metadata": {}, "spec": spec}}
+
+
+def workload(
+    name: str, cpu: str = "1", queue: str = "main", *, sets: Any = None, **spec: Any
+) -> Object:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    body = {"queueName": queue, "podSets": sets or [pod_set(cpu=cpu)], **spec}
+    return {"apiVersion": API, "kind": "Workload", "metadata": metadata, "spec": body}

@@ -1,0 +1,93 @@
+"""A cluster that runs the whole of Kueue: admission, jobs, the Job controller and simulated pods."""
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from tests.support import simulated
+from tests.support.recorder import Recorder
+
+from fleetqueue import kueue
+from fleetqueue.admission import kinds
+from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.runtime.controllers import job as job_controller
+from fleetqueue.runtime.kinds import JOB, POD
+from fleetqueue.runtime.nodes import NodeSpec
+from fleetqueue.testing import Fleet, FleetCluster, namespace
+
+RECORDED = (
+    kinds.CLUSTER_QUEUE,
+    kinds.LOCAL_QUEUE,
+    kinds.WORKLOAD,
+    kinds.ADMISSION_CHECK,
+    JOB,
+    POD,
+)
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations:
+  frameworks: [%s]
+"""
+
+
+class Whole:
+    """One cluster and all that was seen of it; `async with` ends the recording."""
+
+    def __init__(self, fleet: Fleet, cluster: FleetCluster, space: str) -> None:
+        self.fleet = fleet
+        self.cluster = cluster
+        self.client = cluster.client
+        self.space = space
+        self.seen = Recorder(cluster.client, RECORDED)
+
+    async def __aenter__(self) -> "Whole":
+        await self.seen.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.seen.__aexit__(kind, value, trace)
+
+    async def create(self, *objects: Object) -> None:
+        """One after the other, each when all is quiet; objects without a namespace get ours."""
+        for obj in objects:
+            await self.client.create(obj)
+            await self.fleet.settle()
+
+    async def passes(self, **span: float) -> None:
+        await self.fleet.passes(**span)
+        await self.fleet.settle()
+
+    async def get(self, kind: Resource, name: str) -> Object:
+        return dict(await self.client.get(kind, name, self.space if kind.namespaced else ""))
+
+
+async def start(
+    fleet: Fleet,
+    space: str,
+    *,
+    frameworks: Iterable[str] = ("batch/job",),
+    operators: Iterable[Operator] = (),
+) -> Whole:
+    options = kueue.read_options(CONFIGURATION % ", ".join(frameworks))
+    world = await simulated.start(
+        fleet,
+        job_controller.job_operator(),
+        *operators,
+        groups=["kueue.x-k8s.io"],
+        webhooks=kueue.webhooks(options),
+        nodes=(NodeSpec("one", mode="simulated"), NodeSpec("two", mode="simulated")),
+    )
+
+    def install(manager: Manager) -> None:
+        kueue.install(manager, options)
+
+    fleet.run_all(install, on=world.cluster)
+    await world.client.create(namespace(space))
+    return Whole(fleet, world.cluster, space)
