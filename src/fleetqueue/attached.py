@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetqueue import installation, kueue
+from fleetqueue.admission.parts import Admission
 from fleetqueue.api.kueue import conversion
 from fleetqueue.api.meta import Key
 from fleetqueue.base.clock import SystemClock
@@ -14,15 +15,21 @@ from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.connect import connect
+from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.frame import Caches
+from fleetqueue.kube.group_pages import GroupPages
 from fleetqueue.kube.leader import LeaderElector
 from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.metrics_page import MetricsPage
+from fleetqueue.kube.page_server import PageServer
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
 from fleetqueue.kube.webhook_certificates import CertificateKeeper, Registration
 from fleetqueue.kube.webhook_serving import Reach, serve
 from fleetqueue.kueue import KueueOptions
+from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
+from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 
 LEASE = "c1f6bfd2.kueue.x-k8s.io"
 MANAGER = "kueue"
@@ -48,6 +55,10 @@ class AttachOptions:
         return self.kueue.config.namespace or "kueue-system"
 
     @property
+    def visibility_port(self) -> int:
+        return self.kueue.config.visibility_server.bind_port
+
+    @property
     def reach(self) -> Reach:
         return Reach(self.url, installation.SERVICE, self.namespace)
 
@@ -69,7 +80,9 @@ async def install(options: AttachOptions) -> list[str]:
     kinds = [kind.resource for kind in registry.enabled_kinds(options.kueue.jobs)]
     declared = list(kueue.webhooks(options.kueue))
     try:
-        for obj in installation.objects(options.namespace, declared, options.reach, kinds):
+        for obj in installation.objects(
+            options.namespace, declared, options.reach, kinds, options.visibility_port
+        ):
             await client.apply(obj, force=True, field_manager=HELD_BY)
             done.append(f"{obj['kind']}/{obj['metadata']['name']}")
     finally:
@@ -90,19 +103,58 @@ async def run(options: AttachOptions) -> None:
             elector = LeaderElector(client, lease, identity, clock=clock, random=source)
         manager = Manager(cluster, random=source, elector=elector)
         served = await _served(client, options.kueue)
-        kueue.install(manager, options.kueue, served.__contains__)
-        manager.add_task("webhooks", webhook_server(options, cluster, clock).run)
+        metrics = Metrics(lambda: _role(elector))
+        made = kueue.install(manager, options.kueue, served.__contains__, metrics)
+        keeper = certificates(options, cluster, clock)
+        manager.add_task("webhooks", webhook_server(options, cluster, clock, keeper).run)
+        for name, server in page_servers(options, client, clock, keeper, made).items():
+            manager.add_task(name, server.run)
         await manager.run()
     finally:
         await client.close()
 
 
-def webhook_server(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> WebhookServer:
+def webhook_server(
+    options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: CertificateKeeper
+) -> WebhookServer:
     webhooks = Webhooks()
     serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
     webhooks.convert("/convert", conversion.convert)
+    return WebhookServer(webhooks, keeper, host=options.host, port=options.port)
+
+
+def page_servers(
+    options: AttachOptions,
+    client: Client,
+    clock: SystemClock,
+    keeper: CertificateKeeper,
+    made: Admission,
+) -> dict[str, PageServer]:
+    """What people look at: who waits and why, and the metrics."""
+    config = options.kueue.config
+    access = DelegatedAccess(client, clock)
+    groups = GroupPages(kueue.served_groups(options.kueue, made), access)
+    where = config.visibility_server
+    servers = {
+        "visibility": PageServer(
+            groups.answer, keeper, access, host=where.bind_address, port=where.bind_port
+        )
+    }
+    if config.metrics.bind_address not in ("", "0"):
+        host, _, port = config.metrics.bind_address.rpartition(":")
+        page = MetricsPage(made.metrics.exposed, access)
+        servers["metrics"] = PageServer(
+            page.answer, keeper, access, host=host.strip("[]") or "0.0.0.0", port=int(port)
+        )
+    return servers
+
+
+def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> CertificateKeeper:
+    """One for all our servers."""
+    services = (installation.SERVICE, installation.VISIBILITY, installation.METRICS)
     names = [
-        f"{installation.SERVICE}.{options.namespace}.svc",
+        *(f"{each}.{options.namespace}.svc" for each in services),
+        f"{installation.METRICS}.{options.namespace}.svc.cluster.local",
         "localhost",
         "127.0.0.1",
         socket.gethostname(),
@@ -111,16 +163,23 @@ def webhook_server(options: AttachOptions, cluster: Cluster, clock: SystemClock)
         mutating=[f"{installation.NAME}-mutating-webhook-configuration"],
         validating=[f"{installation.NAME}-validating-webhook-configuration"],
         crds=[f"{plural}.kueue.x-k8s.io" for plural in installation.CONVERTED],
+        api_services=[f"{version}.{group}" for group, version in installation.ANSWERED],
     )
-    keeper = CertificateKeeper(names, clock=clock, client=cluster.client, registration=registration)
-    return WebhookServer(webhooks, keeper, host=options.host, port=options.port)
+    return CertificateKeeper(names, clock=clock, client=cluster.client, registration=registration)
+
+
+def _role(elector: LeaderElector | None) -> str:
+    if elector is None:
+        return STANDALONE
+    return LEADER if elector.is_leader else FOLLOWER
 
 
 async def _served(client: Client, options: KueueOptions) -> set[Resource]:
     """The kinds of jobs that the cluster knows."""
     found = set()
-    for kind in registry.enabled_kinds(options.jobs):
+    wanted = [kind.resource for kind in registry.enabled_kinds(options.jobs)]
+    for kind in (*wanted, PROVISIONING_REQUEST):
         with contextlib.suppress(UnknownKind):
-            await client.discovery.resource(kind.resource.api_version, kind.resource.kind)
-            found.add(kind.resource)
+            await client.discovery.resource(kind.api_version, kind.kind)
+            found.add(kind)
     return found

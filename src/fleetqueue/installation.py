@@ -4,9 +4,12 @@ roles for people.
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from fleetqueue.api.crd import declared_crds
+from fleetqueue.api.kueue import explanation, roles, visibility
 from fleetqueue.api.kueue.group import GROUP
+from fleetqueue.api.kueue.roles import JobKind
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.kube.webhook_serving import Reach, registrations
@@ -14,25 +17,34 @@ from fleetqueue.kube.webhook_serving import Reach, registrations
 Object = dict[str, Any]
 NAME = "kueue"
 SERVICE = "kueue-webhook-service"
+VISIBILITY = "kueue-visibility-server"
+METRICS = "kueue-controller-manager-metrics-service"
+ANSWERED = (
+    (visibility.GROUP, "v1beta2"),
+    (visibility.GROUP, "v1beta1"),
+    (explanation.GROUP, explanation.VERSION),
+)
+"""What is answered beside the API server: groups and versions, the preferred ones first."""
+PODS = {"control-plane": "controller-manager"}
+"""The labels of the pods in which our controllers run, where they run in pods."""
 CONVERTED = ("workloads", "clusterqueues", "localqueues", "cohorts", "multikueueclusters")
-OWN = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies", "workloads")
-"""Kinds that people get roles for."""
-ADMIN = "rbac.kueue.x-k8s.io/batch-admin"
-USER = "rbac.kueue.x-k8s.io/batch-user"
-_EDIT = ["create", "delete", "get", "list", "patch", "update", "watch"]
-_VIEW = ["get", "list", "watch"]
 
 
 def objects(
-    namespace: str, declared: Sequence[Webhook], reach: Reach, jobs: Sequence[Resource]
+    namespace: str,
+    declared: Sequence[Webhook],
+    reach: Reach,
+    jobs: Sequence[Resource],
+    visibility_port: int = 8082,
 ) -> Iterator[Object]:
     """All of it, in the order in which it has to be made."""
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     yield from crds(reach)
-    yield from roles(jobs)
+    yield from roles.roles(JobKind(each.group, each.plural, each.kind) for each in jobs)
     key = {"key": "kubernetes.io/metadata.name", "operator": "NotIn"}
     selector = {"matchExpressions": [{**key, "values": ["kube-system", namespace]}]}
     yield from registrations(NAME, declared, reach, selector)
+    yield from visibility_services(namespace, reach, visibility_port)
 
 
 def crds(reach: Reach) -> Iterator[Object]:
@@ -47,79 +59,45 @@ def crds(reach: Reach) -> Iterator[Object]:
             yield crd
 
 
-def roles(jobs: Sequence[Resource]) -> Iterator[Object]:
-    """Pieces for every kind, and the two roles that put them together."""
-    yield _aggregated("batch-admin-role", ADMIN)
-    yield _aggregated("batch-user-role", USER)
-    for plural in (
-        "clusterqueues",
-        "localqueues",
-        "cohorts",
-        "resourceflavors",
-        "topologies",
-        "workloads",
-    ):
-        for_users = plural in ("localqueues", "workloads")
-        name = _singular(plural)
-        yield _role(f"{name}-editor-role", GROUP, plural, _EDIT, [ADMIN])
-        to = ["view", "edit", "admin"] if for_users else ["admin"]
-        labels = [ADMIN, *([USER] if for_users else [])]
-        yield _role(f"{name}-viewer-role", GROUP, plural, _VIEW, labels, to)
-    for kind in jobs:
-        name = kind.kind.lower()
-        yield _role(f"{name}-editor-role", kind.group, kind.plural, _EDIT, [ADMIN, USER])
-        to = ["view", "edit", "admin"]
-        yield _role(f"{name}-viewer-role", kind.group, kind.plural, _VIEW, [ADMIN, USER], to)
-    yield from _pending_roles()
-    rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
-    yield _cluster_role("metrics-reader", {}, rules)
+def visibility_services(namespace: str, reach: Reach, port: int) -> Iterator[Object]:
+    """Has the API server pass on what is asked about queues."""
+    outside = urlsplit(reach.url).hostname if reach.url else None
+    yield _service(namespace, VISIBILITY, 443, port, outside)
+    if outside is None:
+        yield _service(namespace, METRICS, 8443, 8443, None)
+    for rank, (group, version) in enumerate(ANSWERED):
+        yield {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": f"{version}.{group}"},
+            "spec": {
+                "group": group,
+                "version": version,
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100 - rank,
+                "service": {
+                    "name": VISIBILITY,
+                    "namespace": namespace,
+                    "port": 443 if outside is None else port,
+                },
+            },
+        }
 
 
-def _pending_roles() -> Iterator[Object]:
-    group = "visibility.kueue.x-k8s.io"
-    for short, plural, labels in (
-        ("cq", "clusterqueues", [ADMIN]),
-        ("lq", "localqueues", [ADMIN, USER]),
-    ):
-        name = f"pending-workloads-{short}-viewer-role"
-        to = ["view", "edit", "admin"]
-        yield _role(name, group, f"{plural}/pendingworkloads", ["get"], labels, to)
-
-
-def _role(
-    name: str,
-    group: str,
-    plural: str,
-    verbs: list[str],
-    labels: list[str],
-    aggregates_to: Sequence[str] = (),
-) -> Object:
-    marks = dict.fromkeys(labels, "true")
-    builtin = "rbac.authorization.k8s.io/aggregate-to-"
-    marks |= {f"{builtin}{role}": "true" for role in aggregates_to}
-    rules: list[Object] = [{"apiGroups": [group], "resources": [plural], "verbs": verbs}]
-    if "/" not in plural:
-        rules.append({"apiGroups": [group], "resources": [f"{plural}/status"], "verbs": ["get"]})
-    return _cluster_role(name, marks, rules)
-
-
-def _aggregated(name: str, label: str) -> Object:
-    made = _cluster_role(name, {}, [])
-    selector = {"matchLabels": {label: "true"}}
-    return {**made, "aggregationRule": {"clusterRoleSelectors": [selector]}}
-
-
-def _cluster_role(name: str, labels: Object, rules: list[Object]) -> Object:
-    metadata: Object = {"name": f"{NAME}-{name}"}
-    if labels:
-        metadata["labels"] = labels
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": metadata,
-        "rules": rules,
+def _service(namespace: str, name: str, port: int, target: int, outside: str | None) -> Object:
+    spec: Object = {
+        "selector": PODS,
+        "ports": [{"name": "https", "port": port, "targetPort": target}],
     }
-
-
-def _singular(plural: str) -> str:
-    return "topology" if plural == "topologies" else plural.removesuffix("s")
+    if outside is not None:
+        spec = {
+            "type": "ExternalName",
+            "externalName": outside,
+            "ports": [{"name": "https", "port": target}],
+        }
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }

@@ -6,19 +6,22 @@ from typing import Any
 
 from fleetqueue.admission import parts as admission
 from fleetqueue.admission import settings as admission_settings
+from fleetqueue.admission import visibility
 from fleetqueue.admission import webhooks as admission_webhooks
 from fleetqueue.admission.parts import Admission
 from fleetqueue.api.field_errors import aggregate
-from fleetqueue.api.kueue import gates
+from fleetqueue.api.kueue import gates, roles
 from fleetqueue.api.kueue.config import (
     Configuration,
     read_configuration,
     validate_configuration,
 )
 from fleetqueue.api.kueue.config.types import API_VERSION, KIND
+from fleetqueue.api.kueue.roles import JobKind
+from fleetqueue.api.served_groups import ServedGroup
 from fleetqueue.base import documents
 from fleetqueue.errors import InvalidInput
-from fleetqueue.jobs import controller, registry
+from fleetqueue.jobs import controller, extra, registry
 from fleetqueue.jobs import settings as job_settings
 from fleetqueue.jobs import webhook as job_webhooks
 from fleetqueue.jobs.settings import JobSettings
@@ -26,6 +29,9 @@ from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook_rules import Webhook
+from fleetqueue.metrics.registry import Metrics
+from fleetqueue.provisioning import controller as provisioning
+from fleetqueue.provisioning import kinds as provisioning_kinds
 
 Blueprints = Mapping[str, Callable[..., Any]]
 """By framework: what an operator would make of a job, where no path in the job says that."""
@@ -69,16 +75,27 @@ def read_options(
 
 
 def install(
-    manager: Manager, options: KueueOptions, is_served: Callable[[Resource], bool] = lambda _: True
+    manager: Manager,
+    options: KueueOptions,
+    is_served: Callable[[Resource], bool] = lambda kind: kind != provisioning_kinds.REQUEST,
+    metrics: Metrics | None = None,
 ) -> Admission:
-    """Adds all of it to a manager, before it runs; kinds that are not served are left out."""
+    """Adds all of it to a manager, before it runs; kinds that are not served are left out;
+    without anybody to ask, that is the autoscaler's alone.
+    """
     settings = options.jobs
     made = admission.install(
-        manager, admission_settings.read_settings(options.config, options.gates)
+        manager, admission_settings.read_settings(options.config, options.gates), metrics
     )
     served = [kind for kind in registry.enabled_kinds(settings) if is_served(kind.resource)]
-    for operator in controller.operators(served, settings):
+    for operator in (
+        *controller.operators(served, settings),
+        *extra.operators(served, settings),
+    ):
         manager.add(controller_of(operator)(manager.cluster))
+    if is_served(provisioning_kinds.REQUEST):
+        for operator in provisioning.operators():
+            manager.add(controller_of(operator)(manager.cluster))
     return made
 
 
@@ -86,3 +103,17 @@ def webhooks(options: KueueOptions) -> Iterator[Webhook]:
     yield from admission_webhooks.webhooks(options.gates)
     settings = options.jobs
     yield from job_webhooks.webhooks(registry.enabled_kinds(settings), settings)
+
+
+def served_groups(options: KueueOptions, made: Admission) -> list[ServedGroup]:
+    """What people may ask: who waits, and why."""
+    found = [visibility.explanations(made.ledger, made.scheduler)]
+    if options.gates["VisibilityOnDemand"]:
+        found.append(visibility.pending_workloads(made.ledger))
+    return found
+
+
+def cluster_roles(options: KueueOptions) -> Iterator[dict[str, Any]]:
+    """For people: to see and use queues and jobs."""
+    kinds = [kind.resource for kind in registry.enabled_kinds(options.jobs)]
+    return roles.roles(JobKind(each.group, each.plural, each.kind) for each in kinds)

@@ -37,12 +37,7 @@ class Kueue:
         wanted_gates: Mapping[str, bool] | None = None,
     ) -> "Kueue":
         cluster = await fleet.add_cluster("one")
-        for crd in _crds("kueue.x-k8s.io"):
-            await cluster.client.create(crd)
-        await fleet.settle()
-        instance = cluster.instance
-        for webhook in webhooks(gates.resolve(wanted_gates or {})):
-            instance.core.hooks.add(DeclaredHook(webhook, instance.core, instance.gate))
+        await cls.prepare(fleet, cluster, wanted_gates)
         made = cls(fleet, cluster)
 
         def install(manager: Manager) -> None:
@@ -50,6 +45,23 @@ class Kueue:
 
         made.restart = fleet.run_all(install, on=cluster)
         return made
+
+    @classmethod
+    async def prepare(
+        cls, fleet: Fleet, cluster: FleetCluster, wanted_gates: Mapping[str, bool] | None = None
+    ) -> None:
+        """Gives a cluster Kueue's kinds."""
+        for crd in _crds("kueue.x-k8s.io"):
+            await cluster.client.create(crd)
+        await fleet.settle()
+        cls.hook(cluster, wanted_gates)
+
+    @staticmethod
+    def hook(cluster: FleetCluster, wanted_gates: Mapping[str, bool] | None = None) -> None:
+        """The webhooks, which a server that was restarted has to be given again."""
+        instance = cluster.instance
+        for webhook in webhooks(gates.resolve(wanted_gates or {})):
+            instance.core.hooks.add(DeclaredHook(webhook, instance.core, instance.gate))
 
     # Objects
 

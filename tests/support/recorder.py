@@ -1,5 +1,5 @@
 """Watches objects and keeps every distinct state of each, as facts that compare well: times, uids
-and generated names are told apart by what they are, not by their value.
+and generated names are told by what they are, not by their value.
 """
 
 import asyncio
@@ -9,13 +9,22 @@ from typing import Any
 
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.resources import EVENTS, Object, Resource
+from fleetqueue.runtime.stages import RUN_SECONDS
 
 Facts = dict[str, Any]
-"""What an object says, flat: `spec.podSets[main].count`, or the type of a condition."""
+"""What an object says, flat: `spec.podSets[main].count`, `finalizers`, the type of a condition."""
 Story = list[Facts]
 """The first facts, then what each further state changed; None is a fact that is gone."""
+
+COUNTERS = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads", "flavors")
+APART = (
+    "PodsReady",
+    *("active", "ready", "terminating", "uncountedTerminatedPods", "succeeded"),
+    *COUNTERS,
+)
+"""Facts that follow others in a time of their own: what they meet on their way is chance."""
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z$")
-_SPAN = re.compile(r"(\bwas |within |exceeded )(?=\d)[\dhms.µn]+")
+_SPAN = re.compile(r"\bwas (?=\d)[\dhms.µn]+")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _WORKLOAD = re.compile(r"\b((?:job|pod)-[a-z0-9-]*?)-[0-9a-f]{5}\b")
 _LEFT_OUT = {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"}
@@ -27,29 +36,24 @@ _CONSTANT = {
     "terminationGracePeriodSeconds": 30,
     "terminationMessagePath": "/dev/termination-log",
     "terminationMessagePolicy": "File",
-    "enableServiceLinks": True,
-    "preemptionPolicy": "PreemptLowerPriority",
-    "priority": 0,
-    "serviceAccount": "default",
-    "serviceAccountName": "default",
 }
 
 
 class Recorder:
-    """Records from `start` on; `close` ends its watches."""
+    """Records while it is entered."""
 
     def __init__(self, client: Client, kinds: Iterable[Resource]) -> None:
         self._client = client
         self._kinds = (*kinds, EVENTS)
         self._tasks: list[asyncio.Task[None]] = []
-        self._states: dict[tuple[str, str], list[Facts]] = {}
-        self._names: dict[str, str] = {}
-        self._seen_events: dict[str, Facts] = {}
+        self._states: dict[tuple[str, str, str], list[Facts]] = {}
+        """By kind, name without its generated part, and uid."""
+        self._generated: dict[str, str] = {}
+        self._events: dict[str, Object] = {}
 
     async def __aenter__(self) -> "Recorder":
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._follow(kind)) for kind in self._kinds]
-        await asyncio.sleep(0)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -62,48 +66,102 @@ class Recorder:
             if event.type == "BOOKMARK":
                 continue
             if kind is EVENTS:
-                self._seen_events[event.object["metadata"]["uid"]] = event.object
+                self._events[event.object["metadata"]["uid"]] = event.object
             else:
-                self._keep(event.type, event.object)
+                self._keep(event.object, is_gone=event.type == "DELETED")
 
-    def _keep(self, type: str, obj: Object) -> None:
+    def _keep(self, obj: Object, *, is_gone: bool) -> None:
         metadata = obj["metadata"]
-        states = self._states.setdefault((obj["kind"], metadata["uid"]), [])
+        name = plain(metadata["name"])
         if metadata.get("generateName"):
-            self._names[metadata["name"]] = f"{metadata['generateName']}*"
-        self._names.setdefault(metadata["name"], plain(metadata["name"]))
-        found = facts(obj)
-        if type == "DELETED":
-            found["DELETED"] = True
+            name = self._generated[metadata["name"]] = f"{metadata['generateName']}*"
+        states = self._states.setdefault((obj["kind"], name, metadata["uid"]), [])
+        found = facts(obj) | ({"gone": True} if is_gone else {})
         if not states or found != states[-1]:
-            states.append({**found, "": metadata["name"]})
+            states.append(found)
+
+    # What was seen
 
     def stories(self, kind: str, name: str) -> list[Story]:
-        """Of all objects that go by the name; generated parts of one are `*`."""
+        """Of all objects that go by the name (its generated part is `*`), without what is told
+        apart.
+        """
         return [
-            story([{key: each for key, each in state.items() if key} for state in states])
-            for (of, _), states in self._states.items()
-            if of == kind and self._names[states[0][""]] == name
+            story([_without(state, APART) for state in states])
+            for states in self._of(kind, name)
         ]
+
+    def story(self, kind: str, name: str) -> Story:
+        [found] = self.stories(kind, name)
+        return found
+
+    def track(self, kind: str, name: str, fact: str) -> list[Any]:
+        """The values that a fact had, one after the other; None before and without it."""
+        [states] = self._of(kind, name)
+        values: list[Any] = [None]
+        for state in states:
+            if state.get(fact) != values[-1]:
+                values.append(state.get(fact))
+        return values[1:]
+
+    def counters(self, kind: str, name: str) -> list[str]:
+        """What a queue said of its workloads, one after the other."""
+        [states] = self._of(kind, name)
+        lines: list[str] = []
+        for state in states:
+            line = counted(state)
+            if line and lines[-1:] != [line]:
+                lines.append(line)
+        return lines
 
     def names(self, kind: str) -> list[str]:
-        found = {self._names[states[0][""]] for (of, _), states in self._states.items() if of == kind}
-        return sorted(found)
+        return sorted({name for of, name, _ in self._states if of == kind})
 
-    def events(self, namespace: str = "") -> list[tuple[str, ...]]:
-        """About what, type, reason, message, who reported it and the action; in order of arrival."""
-        return [
-            event_line(each, self._names)
-            for each in self._seen_events.values()
-            if not namespace or each["involvedObject"].get("namespace") == namespace
-        ]
+    def events(self, about: str = "") -> list[tuple[str, ...]]:
+        """About what, type, reason, message, who reported it and the action; sorted."""
+        lines = [self._event(each) for each in self._events.values()]
+        return sorted(line for line in lines if line[0].startswith(about))
+
+    def _of(self, kind: str, name: str) -> list[list[Facts]]:
+        return [states for (*key, _), states in self._states.items() if key == [kind, name]]
+
+    def _event(self, event: Object) -> tuple[str, ...]:
+        about, message = event["involvedObject"], plain(event.get("message") or "")
+        for found, told in self._generated.items():
+            message = message.replace(found, told)
+        if event["reason"] == "Scheduled":
+            message = re.sub(r" to \S+$", " to <node>", message)
+        name = self._generated.get(about["name"], plain(about["name"]))
+        by, action = event.get("reportingComponent") or "", event.get("action") or ""
+        return f"{about['kind']} {name}", event["type"], event["reason"], message, by, action
+
+
+def counted(state: Facts) -> str:
+    """`1 waits, 2 hold cpu 4, 1 admitted cpu 3`; a part that is borrowed follows a plus."""
+    if "pendingWorkloads" not in state:
+        return ""
+    return (
+        f"{state['pendingWorkloads']} wait, "
+        f"{state['reservingWorkloads']} hold {_amounts(state, 'flavorsReservation')}, "
+        f"{state['admittedWorkloads']} admitted {_amounts(state, 'flavorsUsage')}"
+    )
+
+
+def _amounts(state: Facts, usage: str) -> str:
+    told = []
+    for path, total in state.items():
+        if path.startswith(usage) and path.endswith(".total"):
+            borrowed = state.get(path.replace(".total", ".borrowed"), "0")
+            told.append(total if borrowed == "0" else f"{total} ({borrowed} borrowed)")
+    return "+".join(told) or "nothing"
 
 
 def story(states: Iterable[Facts]) -> Story:
     told: Story = []
     before: Facts = {}
     for now in states:
-        told.append(changes(before, now))
+        if changed := changes(before, now):
+            told.append(changed)
         before = now
     return told
 
@@ -113,21 +171,8 @@ def changes(before: Facts, now: Facts) -> Facts:
     return {**gone, **{key: value for key, value in now.items() if before.get(key) != value}}
 
 
-def event_line(event: Object, names: Mapping[str, str]) -> tuple[str, ...]:
-    about = event["involvedObject"]
-    name = names.get(about["name"], plain(about["name"]))
-    message = plain(event.get("message") or "")
-    for found, told in names.items():
-        if told.endswith("*"):
-            message = message.replace(found, told)
-    return (
-        f"{about['kind']} {name}",
-        event["type"],
-        event["reason"],
-        re.sub(r" to \S+$", " to <node>", message) if event["reason"] == "Scheduled" else message,
-        event.get("reportingComponent") or (event.get("source") or {}).get("component", ""),
-        event.get("action") or "",
-    )
+def _without(state: Facts, left_out: Iterable[str]) -> Facts:
+    return {key: value for key, value in state.items() if not key.startswith(tuple(left_out))}
 
 
 # Facts
@@ -136,27 +181,22 @@ def event_line(event: Object, names: Mapping[str, str]) -> tuple[str, ...]:
 def facts(obj: Object) -> Facts:
     found: Facts = {}
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _LEFT_OUT}
-    metadata["annotations"] = {
-        key: value
-        for key, value in (metadata.get("annotations") or {}).items()
-        if key != RUN_SECONDS
-    }
-    _owners(metadata, found)
+    for owner in metadata.pop("ownerReferences", None) or ():
+        found[f"owner {owner['kind']} {plain(owner['name'])}"] = bool(owner.get("controller"))
     _flatten("", metadata, found)
-    status = dict(obj.get("status") or {})
+    spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     for condition in status.pop("conditions", None) or ():
-        found[str(condition["type"])] = condition_line(condition)
-    spec = dict(obj.get("spec") or {})
+        found[str(condition["type"])] = _condition(condition)
     if obj["kind"] == "Pod":
-        spec, status = _pod_facts(spec, status, found)
+        spec, status = _of_pod(spec, status, found)
     _flatten("spec", spec, found)
-    _flatten("", {**status}, found)
+    _flatten("", status, found)
     for key in set(obj) - {"apiVersion", "kind", "metadata", "spec", "status"}:
         _flatten(key, obj[key], found)
     return {key: value for key, value in found.items() if key not in ("", "spec")}
 
 
-def _pod_facts(spec: Object, status: Object, found: Facts) -> tuple[Object, Object]:
+def _of_pod(spec: Object, status: Object, found: Facts) -> tuple[Object, Object]:
     """What a queue can see of a pod; the rest is between it and its node."""
     for type in ("Initialized", "ContainersReady", "PodReadyToStartContainers"):
         found.pop(type, None)
@@ -164,10 +204,13 @@ def _pod_facts(spec: Object, status: Object, found: Facts) -> tuple[Object, Obje
         if type in found:
             found[type] = re.sub(r" @\d+", "", found[type])
     shown = {"nodeName": "<node>"} if spec.get("nodeName") else {}
+    if gates := spec.get("schedulingGates"):
+        shown["schedulingGates"] = gates
     return shown, {key: value for key, value in status.items() if key == "phase"}
 
 
-def condition_line(condition: Object) -> str:
+def _condition(condition: Object) -> str:
+    """`True Ready @1: what it says`; the number is the generation that was seen."""
     said = [str(condition["status"]), str(condition.get("reason") or "")]
     if generation := condition.get("observedGeneration"):
         said.append(f"@{generation}")
@@ -180,22 +223,15 @@ def plain(text: str) -> str:
     """Without what differs from one run to the next."""
     if _TIME.match(text):
         return "<t>"
-    text = _SPAN.sub(r"\1<d>", _UID.sub("<uid>", text))
-    return _WORKLOAD.sub(r"\1-*", text)
-
-
-def _owners(metadata: Object, found: Facts) -> None:
-    for owner in metadata.pop("ownerReferences", None) or ():
-        role = "controller" if owner.get("controller") else "owner"
-        found[f"owner {owner['kind']} {plain(owner['name'])}"] = role
+    return _WORKLOAD.sub(r"\1-*", _SPAN.sub("was <d>", _UID.sub("<uid>", text)))
 
 
 def _flatten(path: str, value: Any, found: Facts) -> None:
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            if not (key in _CONSTANT and _CONSTANT[key] == inner and ".template." in f"{path}."):
+            if key != RUN_SECONDS and not _is_constant(path, key, inner):
                 _flatten(f"{path}.{key}" if path else key, inner, found)
-    elif isinstance(value, list) and value and all(_name(each) for each in value):
+    elif isinstance(value, list) and value and all(_is_named(each) for each in value):
         for each in value:
             rest = {key: inner for key, inner in each.items() if key != "name"}
             _flatten(f"{path.removesuffix('.resources')}[{each['name']}]", rest, found)
@@ -203,7 +239,11 @@ def _flatten(path: str, value: Any, found: Facts) -> None:
         found[path] = _plain(value)
 
 
-def _name(value: Any) -> bool:
+def _is_constant(path: str, key: str, value: Any) -> bool:
+    return ".template." in f"{path}." and key in _CONSTANT and _CONSTANT[key] == value
+
+
+def _is_named(value: Any) -> bool:
     return isinstance(value, Mapping) and "name" in value
 
 

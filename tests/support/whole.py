@@ -21,6 +21,7 @@ RECORDED = (
     kinds.LOCAL_QUEUE,
     kinds.WORKLOAD,
     kinds.ADMISSION_CHECK,
+    kinds.RESOURCE_FLAVOR,
     JOB,
     POD,
 )

@@ -351,11 +351,12 @@ class Ledger(QueueBook):
 
     def local_pending(self, local: Key) -> int:
         """Those that wait and are not being tried right now; none while the queue is stopped."""
-        known = self.local_queues.get(local)
-        queue = self.pending.get(known.cluster_queue) if known else None
-        if known is None or queue is None or known.is_stopped:
+        known, named = self.local_queues.get(local), self._of_local.get(local, ())
+        if known is None or known.is_stopped:
             return 0
-        named = self._of_local.get(local, ())
+        queue = self.pending.get(known.cluster_queue)
+        if queue is None:
+            return sum(is_admissible(self._objects[key]) for key in named)
         waiting = [key for key in named if self._waits_in.get(key) == queue.name]
         return sum(not queue.is_trying(key) for key in waiting)
 

@@ -6,6 +6,7 @@ from fleetqueue.admission.controllers import in_use
 from fleetqueue.admission.controllers.cluster_queue import cluster_queue_operator
 from fleetqueue.admission.controllers.cohort import cohort_operator
 from fleetqueue.admission.controllers.local_queue import local_queue_operator
+from fleetqueue.admission.controllers.node_failures import NodeFailures
 from fleetqueue.admission.controllers.priority_class import PriorityClassController
 from fleetqueue.admission.controllers.topology_ungater import TopologyUngater
 from fleetqueue.admission.controllers.workload import workload_operator
@@ -53,6 +54,8 @@ def install(
     manager.add(PriorityClassController(cluster))
     if settings.queueing.places_pods:
         manager.add(TopologyUngater(cluster))
+        if settings.queueing.replaces_nodes:
+            manager.add(NodeFailures(cluster, writer))
     manager.add_task(
         "scheduler", scheduler.run, needs_leader=True, is_busy=lambda: scheduler.is_busy
     )

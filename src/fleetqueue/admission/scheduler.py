@@ -6,6 +6,7 @@ Quota is assumed at once and written by the way: the next cycle does not wait fo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -183,7 +184,8 @@ class Scheduler:
     def _admit(self, decision: Admit) -> None:
         key = decision.workload.key
         self._forget_attempts(key)
-        self._ledger.assume(decision.held)
+        needs_checks = bool(self._ledger.state.queues[decision.held.cluster_queue].checks)
+        self._ledger.assume(replace(decision.held, is_admitted=not needs_checks))
         self._start(self._reserve(decision))
 
     async def _reserve(self, decision: Admit) -> None:

@@ -15,6 +15,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.resources import key_of
 from fleetqueue.queueing.plan import Admit, FailPlace, Place, Preempt, Wait
 from fleetqueue.queueing.preemption import targets
 from fleetqueue.queueing.preemption.targets import Target
@@ -130,6 +131,11 @@ class Writer:
             told = targets.preempted_workload_event(preemptor, target)
             self._event(by, "Normal", "PreemptedWorkload", told)
         return True
+
+    async def write(self, made: Json) -> bool:
+        """A status that others worked out."""
+        async with self._alone(key_of(made)):
+            return await self._apply(made)
 
     async def evict(self, key: Key, reason: str, message: str) -> bool:
         async with self._alone(key):

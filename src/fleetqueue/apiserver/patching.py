@@ -7,6 +7,7 @@ from fleetqueue.api import patches
 from fleetqueue.apiserver import bodies, known_kinds, problems
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core, private
+from fleetqueue.apiserver.field_owners import reset_fields
 from fleetqueue.apiserver.merge import apply as applying
 from fleetqueue.apiserver.merge import go_text, strategic
 from fleetqueue.apiserver.merge.conflicts import Conflicts
@@ -197,9 +198,9 @@ class Patcher:
                 subresource=aspect.name,
                 force=call.request.flag("force"),
                 now=self._core.now(),
-                reset=self._writer.reset_fields(call, aspect),
+                reset=reset_fields(call, aspect),
                 # Converting a built-in kind back and forth defaults it anew, which loses fields.
-                convert=self._writer.converter(call) if call.resource.is_custom else None,
+                convert=self._writer.owners.converter(call) if call.resource.is_custom else None,
                 api_version=call.api_version,
                 kind=call.version.kind,
             )

@@ -6,27 +6,34 @@ owns which field, mutating hooks, prepare, validate, validating hooks, store.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import bodies, homes, problems, reshaping
-from fleetqueue.apiserver.awaited import Conversions
 from fleetqueue.apiserver.builtin import objectmeta as object_meta
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core, ordered, private
+from fleetqueue.apiserver.field_owners import FieldOwners
 from fleetqueue.apiserver.finalization import may_leave
 from fleetqueue.apiserver.hooks import Operation
-from fleetqueue.apiserver.merge import field_sets, managed
+from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.registry import Resource
-from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.storage import Stored
 from fleetqueue.apiserver.strategy import WHOLE, Aspect
+from fleetqueue.apiserver.written_metadata import (
+    DUPLICATE_OWNERS,
+    DUPLICATE_OWNERS_LATER,
+    check_version,
+    copy_field,
+    drop_repeated_owners,
+    finalizer_warnings,
+    keep_system_fields,
+)
 from fleetqueue.base import codec
 
 Object = dict[str, Any]
-T = TypeVar("T")
 Make = Callable[[Object], Object]
 """(the live object, not to be changed) -> what it should become."""
 
@@ -34,14 +41,6 @@ RETRIES_MAX = 20
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
-STATUS_FIELDS = field_sets.of(("status",))
-KEPT_ON_UPDATE = ("creationTimestamp", "generation")
-DUPLICATE_OWNERS = (
-    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner "
-    "references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
-    "duplicate UID(s) observed: {uids}"
-)
-DUPLICATE_OWNERS_LATER = DUPLICATE_OWNERS.replace("{when}", " after mutating admission happens")
 
 
 class Written(NamedTuple):
@@ -58,6 +57,7 @@ class Writer:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self.owners = FieldOwners(core)
 
     # Create
 
@@ -80,7 +80,7 @@ class Writer:
         metadata.pop("deletionGracePeriodSeconds", None)
         obj = self._defaulted(call, obj)
         if not owned:
-            await self._track(call, None, obj, WHOLE)
+            await self.owners.track(call, None, obj, WHOLE)
         operation = Operation("CREATE", call, metadata.get("name", ""), obj, None, _options(call))
         if await core.hooks.mutate(operation):
             obj = self._defaulted(call, operation.obj or obj)
@@ -92,7 +92,7 @@ class Writer:
         if errors:
             name = metadata.get("name", "")
             raise problems.invalid(resource.stored_group, version.kind, name, errors)
-        for text in [*_finalizer_warnings(call, obj, None), *resource.strategy.warnings(obj, None)]:
+        for text in [*finalizer_warnings(call, obj, None), *resource.strategy.warnings(obj, None)]:
             call.warn(text)
         obj = call.version.shape.normalise(obj)
         metadata = obj["metadata"]
@@ -208,7 +208,7 @@ class Writer:
             if live is None:
                 raise call.not_found()
             old = await core.in_version(resource, live, call.api_version)
-            obj = await self._complete(call, partial(make, old))
+            obj = await self.owners.complete(call, partial(make, old))
             self._check_preconditions(call, obj, old)
             obj = await self._checked(call, aspect, obj, old, owned)
             to_store = await self._to_store(resource, obj)
@@ -240,19 +240,19 @@ class Writer:
         self, call: Call, aspect: Aspect, obj: Object, old: Object, owned: bool
     ) -> Object:
         core, resource, version = self._core, call.resource, call.version
-        _keep_system_fields(obj["metadata"], old["metadata"])
+        keep_system_fields(obj["metadata"], old["metadata"])
         obj = self._defaulted(call, obj)
         if owned:
             obj["metadata"]["managedFields"] = managed.keep_times(old, obj)
         else:
-            await self._track(call, old, obj, aspect)
+            await self.owners.track(call, old, obj, aspect)
         operation = _operation(call, aspect, obj, old)
         if await core.hooks.mutate(operation):
             changed = operation.obj or obj
             if aspect.view is not None:
                 changed = aspect.view.write(call, obj, changed)
             obj = self._defaulted(call, changed)
-            _keep_system_fields(obj["metadata"], old["metadata"])
+            keep_system_fields(obj["metadata"], old["metadata"])
         drop_repeated_owners(call, obj, DUPLICATE_OWNERS_LATER)
         obj = self._prepare_update(call, aspect, obj, old)
         errors = self._validate_update(call, aspect, obj, old)
@@ -260,7 +260,7 @@ class Writer:
             raise problems.invalid(resource.stored_group, version.kind, call.route.name, errors)
         if not aspect.name:
             own = resource.strategy.warnings(obj, old)
-            for text in [*_finalizer_warnings(call, obj, old), *own]:
+            for text in [*finalizer_warnings(call, obj, old), *own]:
                 call.warn(text)
         obj = call.version.shape.normalise(obj)
         operation.obj = obj if aspect.view is None else aspect.view.read(call, obj)
@@ -278,7 +278,7 @@ class Writer:
             if (strategy.has_status and not resource.is_custom) or (
                 resource.is_custom and resource.has_status(call.version)
             ):
-                _copy_field(obj, old, "status")
+                copy_field(obj, old, "status")
             strategy.prepare_update(obj, old)
         grows = strategy.generation_grows and "generation" in old["metadata"]
         if grows and _spec_changed(call, obj, old):
@@ -334,71 +334,6 @@ class Writer:
         call.resource.strategy.default(obj)
         return call.version.shape.normalise(obj)
 
-    def reset_fields(self, call: Call, aspect: Aspect) -> field_sets.FieldSet:
-        """What a write to this part cannot change, and so nobody comes to own by it."""
-        if aspect.name == "status" and not call.resource.is_custom:
-            return dict(call.resource.strategy.status_reset)
-        if aspect.name:
-            return aspect.reset
-        if call.resource.strategy.reset:
-            return dict(call.resource.strategy.reset)
-        if call.resource.strategy.has_status and "status" in call.version.subresources:
-            return STATUS_FIELDS
-        return {}
-
-    def converter(self, call: Call) -> managed.Convert | None:
-        """Brings an object to the versions in which others own fields of it."""
-        resource = call.resource
-        # A custom resource may have had more versions once: what was owned in those is let go.
-        is_alone = len(resource.versions) == 1 and not resource.is_custom
-        if is_alone:
-            return None
-
-        def convert(obj: Object, api_version: str) -> tuple[Object, Node] | None:
-            group, _, name = api_version.rpartition("/")
-            version = resource.versions.get(name)
-            if version is None or group != resource.group:
-                return None
-            whole = obj if "metadata" in obj else {**obj, "metadata": {}}
-            if call.conversions is not None:
-                return call.conversions.find(whole, api_version), version.shape.node
-            return self._core.convert_now(resource, whole, api_version), version.shape.node
-
-        return convert
-
-    async def _complete(self, call: Call, compute: Callable[[], T]) -> T:
-        """What `compute` returns; it may ask for conversions that a webhook makes."""
-        resource = call.resource
-        if resource.convert_later is None:
-            return compute()
-
-        async def convert(obj: Object, api_version: str) -> Object:
-            return (await self._core.convert(resource, [obj], api_version))[0]
-
-        call.conversions = call.conversions or Conversions()
-        return await call.conversions.complete(compute, convert)
-
-    async def _track(self, call: Call, old: Object | None, obj: Object, aspect: Aspect) -> None:
-        """Note in managedFields which fields this write changed."""
-        track = partial(
-            managed.track_update,
-            old,
-            obj,
-            call.version.shape.node,
-            manager=call.manager,
-            api_version=call.api_version,
-            subresource=aspect.name,
-            now=self._core.now(),
-            reset=self.reset_fields(call, aspect),
-            convert=self.converter(call),
-        )
-        is_direct = call.resource.convert_later is None
-        entries = track() if is_direct else await self._complete(call, track)
-        if entries:
-            obj["metadata"]["managedFields"] = entries
-        else:
-            obj["metadata"].pop("managedFields", None)
-
 
 def _each_time(body: Object) -> Make:
     """Gives the body itself to the first try, and a copy to each that follows."""
@@ -409,13 +344,6 @@ def _each_time(body: Object) -> Make:
         return fresh
 
     return make
-
-
-def check_version(version: Any) -> None:
-    """A resourceVersion means nothing to clients, but it is a number."""
-    if version and not str(version).isdecimal():
-        quoted = fields.show(str(version))
-        raise problems.ApiError(500, "", f"strconv.ParseUint: parsing {quoted}: invalid syntax")
 
 
 def _exists_already(call: Call, existing: Object) -> problems.ApiError:
@@ -434,33 +362,6 @@ def _operation(call: Call, aspect: Aspect, obj: Object, old: Object) -> Operatio
     return Operation("UPDATE", call, call.route.name, obj, old, _options(call), aspect.name, kind)
 
 
-def drop_repeated_owners(call: Call, obj: Object, warning: str) -> None:
-    """An owner that is named twice is kept once, and the client is told."""
-    kept: list[Object] = []
-    repeated: list[str] = []
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference in kept:
-            repeated.append(reference.get("uid", ""))
-        else:
-            kept.append(reference)
-    if repeated:
-        obj["metadata"]["ownerReferences"] = kept
-        call.warn(warning.format(when="", uids=", ".join(repeated)))
-
-
-def _finalizer_warnings(call: Call, obj: Object, old: Object | None) -> list[str]:
-    """Built-in kinds refuse finalizers without a domain; custom ones are only warned of."""
-    if not call.resource.is_custom:
-        return []
-    known = (old or {"metadata": {}})["metadata"].get("finalizers") or ()
-    return [
-        f"metadata.finalizers: {fields.show(name)}: prefer a domain-qualified finalizer name to "
-        "avoid accidental conflicts with other finalizer writers"
-        for name in obj["metadata"].get("finalizers") or ()
-        if "/" not in name and name not in known
-    ]
-
-
 def _options(call: Call) -> Object:
     options: Object = {}
     if not call.request.query:
@@ -471,28 +372,6 @@ def _options(call: Call) -> Object:
         if call.request.first(name):
             options[name] = call.request.first(name)
     return options
-
-
-def _keep_system_fields(metadata: Object, old: Object) -> None:
-    """What no client may change by an update."""
-    metadata.setdefault("name", old["name"])
-    if "namespace" in old:
-        metadata.setdefault("namespace", old["namespace"])
-    metadata.setdefault("uid", old["uid"])
-    metadata.pop("selfLink", None)
-    for name in KEPT_ON_UPDATE:
-        _copy_field(metadata, old, name)
-    if "deletionTimestamp" in old:
-        metadata["deletionTimestamp"] = old["deletionTimestamp"]
-    if "deletionGracePeriodSeconds" in old:
-        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-
-
-def _copy_field(obj: Object, old: Object, name: str) -> None:
-    if name in old:
-        obj[name] = old[name]
-    else:
-        obj.pop(name, None)
 
 
 def _spec_changed(call: Call, obj: Object, old: Object) -> bool:

@@ -2,7 +2,8 @@
 runtimes, a storage class.
 """
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fleetqueue.api import foreign
@@ -31,8 +32,12 @@ async def ensure(instance: Instance) -> None:
     has_kueue = known.by_table(f"workloads.{GROUP}") is not None
     own = [] if has_kueue else declared_crds(GROUP)
     await installing.install(instance.core, [*own, *(crd(versions) for versions in missing)])
-    for obj in _objects():
-        await instance.internal.create(obj)
+    await make_all(instance, _objects())
+
+
+async def make_all(instance: Instance, objects: Iterable[Object]) -> None:
+    """Those that are missing."""
+    await asyncio.gather(*(instance.internal.create(obj) for obj in objects))
 
 
 def _table(version: Version) -> str:

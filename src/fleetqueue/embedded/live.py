@@ -138,6 +138,8 @@ class Live:
         await furniture.ensure(self._instance)
         for webhook in (*parts.webhooks(), *self._queue()):
             core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
+        if self._options.kueue is not None:
+            await furniture.make_all(self._instance, kueue.cluster_roles(self._options.kueue))
 
     async def start(self) -> None:
         await self.prepare()
@@ -167,6 +169,9 @@ class Live:
             return ()
         options = replace(self._options.kueue, blueprints=parts.blueprints())
         self.admission = kueue.install(self._manager, options)
+        for group in kueue.served_groups(options, self.admission):
+            self._instance.core.extensions.add(group)
+        self._instance.pages.metrics.append(self.admission.metrics.exposed)
         return kueue.webhooks(options)
 
     async def _open_processes(self) -> ShepherdedProcesses:

@@ -5,6 +5,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from fleetqueue.errors import UserError
 
@@ -25,7 +26,11 @@ class Number:
 
 
 def take(directory: Path) -> Number:
-    """The number that the cluster in this directory had before, or the lowest that is free."""
+    """The number that the cluster in this directory had before, or a free one.
+
+    Which one depends on the directory, so that clusters that are down for a while rarely find
+    theirs taken when they come back.
+    """
     note = directory / "number"
     if note.exists():
         value = int(note.read_text())
@@ -36,13 +41,18 @@ def take(directory: Path) -> Number:
                 f'"{directory}" was made with: stop it first'
             )
         return Number(value, claim)
-    for value in NUMBERS:
+    for value in _preferred(directory):
         claim = _claim(value)
         if claim is not None:
             directory.mkdir(parents=True, exist_ok=True)
             note.write_text(str(value))
             return Number(value, claim)
     raise UserError("254 clusters run on this machine already: stop one of them first")
+
+
+def _preferred(directory: Path) -> list[int]:
+    start = crc32(str(directory.resolve()).encode()) % len(NUMBERS)
+    return [*NUMBERS[start:], *NUMBERS[:start]]
 
 
 def _claim(value: int) -> socket.socket | None:

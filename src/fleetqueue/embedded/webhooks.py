@@ -3,7 +3,7 @@
 A refusal reads as if the operator's own webhook had sent it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from fleetqueue.api.field_errors import FieldError, aggregate
@@ -13,7 +13,7 @@ from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.kube.resources import Resource
-from fleetqueue.kube.sources import controller_uid, owner_name, owner_names
+from fleetqueue.kube.sources import Index, controller_uid, owner_name, owner_names
 from fleetqueue.kube.webhook_rules import Asked, Webhook
 
 Object = dict[str, Any]
@@ -110,3 +110,6 @@ class Stored:
         namespace = str(owner["metadata"].get("namespace") or "")
         wanted = owner_name(owner)
         return [obj for obj in self.all(kind, namespace) if owner_names(obj) == wanted]
+
+    def found(self, index: Index, value: Hashable) -> list[Object]:
+        return [obj for obj in self.all(index.kind, "") if value in index.values(obj)]

@@ -41,7 +41,7 @@ def choose(kind: JobKind, sight: Sight, now: datetime) -> Choice:
         sliced = _sliced(kind, sight, owned, now) if elastic else None
         choice = sliced if sliced is not None else _ordinary(kind, sight, owned)
     if choice.plan is None and choice.workload is not None:
-        steps = _propagated(kind, sight, choice.workload)
+        steps = propagated(kind, sight, choice.workload)
         if steps:
             return Choice(choice.workload, Plan(steps))
     return choice
@@ -153,13 +153,13 @@ def _ordinary(kind: JobKind, sight: Sight, owned: list[Object]) -> Choice:
     if match is None and not is_suspended and kind.verdict(sight) is None:
         existing = others[0] if len(others) == 1 else None
         message = MISSING if existing is None else RESTORING
-        steps += starting.stop(kind, sight, existing, message)
+        steps += starting.stop(kind, sight, existing, message, "NoMatchingWorkload")
     for each in others:
-        steps += _removed(each)
+        steps += removed(each)
     if steps:
         return Choice(None, Plan(steps))
     if updated is not None:
-        return Choice(updated, Plan(_rewritten(kind, sight, pod_sets, updated)))
+        return Choice(updated, Plan(rewritten(kind, sight, pod_sets, updated)))
     return Choice(match)
 
 
@@ -169,7 +169,7 @@ def _can_be_rewritten(sight: Sight, workload: Object) -> bool:
     return is_own and not status_of.has_quota(workload)
 
 
-def _removed(workload: Object) -> list[Step]:
+def removed(workload: Object) -> list[Step]:
     message = f"Deleted not matching Workload: {title(workload)}"
     steps = release_finalizer(workload)
     if not finalizers.is_deleting(workload):
@@ -177,7 +177,7 @@ def _removed(workload: Object) -> list[Step]:
     return [*steps, Note("DeletedWorkload", status_of.event_message(message))]
 
 
-def _rewritten(kind: JobKind, sight: Sight, pod_sets: list[Object], workload: Object) -> list[Step]:
+def rewritten(kind: JobKind, sight: Sight, pod_sets: list[Object], workload: Object) -> list[Step]:
     spec = workloads.spec_of(sight, pod_sets, priority_of(kind, sight, pod_sets))
     wanted = {**dict.fromkeys(workload["spec"]), **spec}
     if "active" in workload["spec"]:
@@ -196,7 +196,7 @@ def _rewritten(kind: JobKind, sight: Sight, pod_sets: list[Object], workload: Ob
 # What a matching one takes over from its job
 
 
-def _propagated(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
+def propagated(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
     if status_of.is_finished(workload) or finalizers.is_deleting(workload):
         return []
     return _gates(sight, workload) or _priority(kind, sight, workload)

@@ -23,7 +23,7 @@ from fleetqueue.jobs.resources import (
     WORKLOAD_PRIORITY_CLASS,
 )
 from fleetqueue.jobs.settings import JobSettings
-from fleetqueue.jobs.steps import AFTER, BEFORE, Pass, note
+from fleetqueue.jobs.steps import AFTER, BEFORE, Pass, let_go, note
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, nobody
 from fleetqueue.kube.plan import NOTHING, Create, Look, Note, Plan
@@ -42,7 +42,8 @@ def operators(kinds: Sequence[JobKind], settings: JobSettings) -> Iterable[Opera
     """
     family = Family.of([*enabled_kinds(settings), *kinds], settings)
     for kind in kinds:
-        yield operator(kind, settings, family)
+        if kind.queues:
+            yield operator(kind, settings, family)
 
 
 def operator(kind: JobKind, settings: JobSettings, family: Family) -> Operator:
@@ -73,11 +74,13 @@ def decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) -> 
 
 
 def _decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) -> Plan:
-    sight = Sight(look.parent, look.source, settings, look.observed)
+    sight = Sight(look.parent, look.source, settings, look.observed, look.now)
     if kind.skip is not None and kind.skip(sight):
         return NOTHING
     if is_deleting(look.parent):
-        return leaving.decide_deleting(settings, look)
+        leaves = leaving.decide_deleting(settings, look)
+        leaves.add(*let_go(kind, sight))
+        return leaves
     if not settings.has_namespace(look.source.get(NAMESPACE, "", look.namespace)):
         return NOTHING
     try:
@@ -131,7 +134,7 @@ def _as_top_level(kind: JobKind, sight: Sight, look: Look) -> Plan:
     elastic = kind.supports_slices and identity.is_elastic(sight.job, sight.settings)
     if choice.workload is None:
         if kind.verdict(sight) is not None:
-            return NOTHING
+            return Plan(let_go(kind, sight))
         return _without_workload(kind, sight, choice, elastic)
     here = Pass(kind, sight, look, choice.workload, elastic)
     for step in BEFORE:
@@ -149,7 +152,7 @@ def _as_top_level(kind: JobKind, sight: Sight, look: Look) -> Plan:
 
 def _without_workload(kind: JobKind, sight: Sight, choice: Choice, elastic: bool) -> Plan:
     if identity.prebuilt_of(sight.job, sight.settings):
-        plan = Plan(starting.stop(kind, sight, None, "missing workload"))
+        plan = Plan(starting.stop(kind, sight, None, "missing workload", "NoMatchingWorkload"))
         plan.look_again(PREBUILT_RETRY_SECONDS)
         return plan
     if kind.is_active(sight) and not elastic:

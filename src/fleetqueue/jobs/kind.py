@@ -5,6 +5,7 @@ A field takes a path, or the name of a condition; where that cannot say it, a fu
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from fleetqueue.api.field_errors import FieldError
@@ -32,6 +33,8 @@ class Sight:
     settings: JobSettings
     observed: Mapping[str, Any] = field(default_factory=dict)
     """Objects above the job, by their titles."""
+    now: datetime | None = None
+    """When it is looked at; not for those who validate it."""
 
     @property
     def name(self) -> str:
@@ -107,6 +110,8 @@ Start: TypeAlias = Callable[[Sight, Sequence[PodSetInfo]], list[Step]]
 Stop: TypeAlias = Callable[[Sight, Sequence[PodSetInfo] | None], list[Step]]
 """What stops a job and puts its templates back, if the Workload is known that tells how they were;
 no steps where it is stopped already."""
+Halt: TypeAlias = Callable[[Sight, str, str], list[Step]]
+"""What ends a job that cannot be suspended, given the reason and the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +122,7 @@ class JobKind:
     """Its name in the configuration."""
     resource: Resource
     suspend: str
-    """The path of the field that suspends it."""
+    """The path of the field that suspends it; "" where `hold` does."""
     roles: Sequence[PodRole] | Roles
     active: str | Says
     """Whether any of its pods may still run: some value at the path is not zero."""
@@ -138,6 +143,13 @@ class JobKind:
     is_suspended: Callable[[Object], bool] | None = None
     start: Start | None = None
     stop: Stop | None = None
+    halt: Halt | None = None
+    finalize: Callable[[Sight], list[Step]] | None = None
+    """What lets go of the job itself when its Workload is over, or it is deleted."""
+    runs_elsewhere: Callable[[Sight, Object], bool] | None = None
+    """Whether its Workload, once admitted, is run by another cluster."""
+    follows_queue: Says | None = None
+    """Whether its Workload changes queues with it; where nothing is said it does."""
     skip: Says | None = None
     """Whether the queue has nothing to do with a job at all."""
     on_hold: Says | None = None
@@ -145,6 +157,22 @@ class JobKind:
     """Whether a job that was evicted is not queued again, whatever the reason."""
     checks_ancestors: bool = True
     """Whether it may belong to a job that is managed; pods were asked when they were made."""
+    queues: bool = True
+    """Whether it is queued as it is; others are by way of their pods."""
+    needs: Sequence[str] = ()
+    """Frameworks that come with it."""
+    hold: Callable[[Sight], None] | None = None
+    """What its webhook does, in place, to a job that has to wait, where no field suspends it."""
+    is_held: Says | None = None
+    """Whether it has to wait whatever else it says, since what made it is managed."""
+    stays_in_scope: bool = False
+    """Whether its webhook leaves namespaces alone that are not managed, queue name or not."""
+    warns_of_owner: bool = False
+    """Whether one that has the label of managed pods below a managed owner is warned of."""
+    defaults_updates: bool = False
+    """Whether changes are defaulted too."""
+    copies_metadata: bool = True
+    """Whether labels and annotations of a template are part of its pod set."""
     default: Callable[[Sight], None] | None = None
     """What its webhook does beyond the common, in place; for a job that is created."""
     validate: Callable[[Sight, Object | None], list[FieldError]] | None = None

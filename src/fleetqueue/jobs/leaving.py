@@ -16,15 +16,15 @@ OWNER_NOT_FOUND = "The workload's owner no longer exists"
 
 def decide_gone(settings: JobSettings, look: Look) -> Plan:
     """All that say they belong to a job of that name, which is no more."""
-    return Plan(_let_go(look.left(WORKLOAD), settings, look))
+    return Plan(let_go(look.left(WORKLOAD), settings, look))
 
 
 def decide_deleting(settings: JobSettings, look: Look) -> Plan:
     own = [each for each in look.left(WORKLOAD) if controller_uid(each) == look.uid]
-    return Plan(_let_go(own, settings, look))
+    return Plan(let_go(own, settings, look))
 
 
-def _let_go(found: Iterable[Object], settings: JobSettings, look: Look) -> list[Step]:
+def let_go(found: Iterable[Object], settings: JobSettings, look: Look) -> list[Step]:
     """First finished, so that their quota is free; then nothing holds them any more."""
     steps: list[Step] = []
     for workload in found:

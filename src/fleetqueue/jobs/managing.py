@@ -1,5 +1,6 @@
 """Which objects the queue manages when they are written, and what it gives them then."""
 
+from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
 from fleetqueue.base import paths
 from fleetqueue.jobs import identity
@@ -91,6 +92,15 @@ def uses_multikueue(sight: Sight) -> bool:
         return False
     strategy = cluster_queue["spec"].get("admissionChecksStrategy") or {}
     names = [each["name"] for each in strategy.get("admissionChecks") or ()]
+    checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
+    return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
+
+
+def is_dispatched(sight: Sight, workload: Object) -> bool:
+    """Whether a check of the Workload says that another cluster runs it."""
+    if not sight.settings.gates.multikueue:
+        return False
+    names = [check["name"] for check in status_of.checks_of(workload)]
     checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
     return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
 

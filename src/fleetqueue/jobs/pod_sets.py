@@ -24,6 +24,8 @@ def pod_set(kind: JobKind, role: Role, settings: JobSettings) -> Object:
         "count": role.count,
         "template": _template(role.pods, kind.keeps_labels),
     }
+    if not kind.copies_metadata:
+        made["template"]["metadata"] = {}
     if role.min_count is not None and settings.gates.partial_admission:
         made["minCount"] = role.min_count
     request = topology_request(kind, role, settings)

@@ -26,7 +26,10 @@ def all_kinds() -> tuple[JobKind, ...]:
 
 
 def enabled_kinds(settings: JobSettings) -> list[JobKind]:
-    return [kind for kind in all_kinds() if kind.framework in settings.frameworks]
+    """Those of the configuration, and those that they do not work without."""
+    listed = [kind for kind in all_kinds() if kind.framework in settings.frameworks]
+    needed = {name for kind in listed for name in kind.needs} - settings.frameworks
+    return listed + [kind for kind in all_kinds() if kind.framework in needed]
 
 
 def _own() -> list[JobKind]:

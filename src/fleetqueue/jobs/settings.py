@@ -19,13 +19,14 @@ DEFAULT_PRIORITY_CLASS = "default"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 NAME_LENGTH_MAX = 253
 SHORT_NAME_LENGTH_MAX = 63
+SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
 
 _EXCLUDED = {
     "matchExpressions": [
         {
             "key": "kubernetes.io/metadata.name",
             "operator": "NotIn",
-            "values": ["kube-system", "kueue-system"],
+            "values": list(SYSTEM_NAMESPACES),
         }
     ]
 }
@@ -50,6 +51,10 @@ class Gates:
     short_names: bool = False
     defer_ray_service: bool = True
     validate_ray_updates: bool = True
+    skip_reassignment: bool = True
+    group_owners: bool = True
+    fast_quota_release: bool = False
+    fixed_group_size: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +149,8 @@ def _gates(resolved: Mapping[str, bool]) -> Gates:
         short_names=resolved["ShortWorkloadNames"],
         defer_ray_service=resolved["DeferRayServiceFinalizationForRedisCleanup"],
         validate_ray_updates=resolved["ValidateRayAndSparkJobUpdates"],
+        skip_reassignment=resolved["SkipReassignmentForPodOwnedWorkloads"],
+        group_owners=resolved["PodIntegrationValidateGroupOwner"],
+        fast_quota_release=resolved["FastQuotaReleaseInPodIntegration"],
+        fixed_group_size=resolved["LWSImmutableGroupSize"],
     )

@@ -24,6 +24,14 @@ from fleetqueue.jobs.topology import asks_for_topology
 from fleetqueue.kube.plan import Note, Patch, Step
 from fleetqueue.kube.resources import Object, version_of
 
+_WISHES = (
+    "required",
+    "preferred",
+    "unconstrained",
+    "podSetSliceRequiredTopology",
+    "podsetSliceRequiredTopologyConstraints",
+)
+
 
 def start(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
     """One patch, or what the kind does instead."""
@@ -33,11 +41,15 @@ def start(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
     return changes(sight.job, started(kind, sight, infos))
 
 
-def stop(kind: JobKind, sight: Sight, workload: Object | None, message: str) -> list[Step]:
+def stop(
+    kind: JobKind, sight: Sight, workload: Object | None, message: str, reason: str
+) -> list[Step]:
     """No steps where the job is suspended already; without a Workload its templates stay.
 
     A kind with a stop of its own may have some to tidy up after that, which is no event.
     """
+    if kind.halt is not None:
+        return kind.halt(sight, reason, message)
     infos = None if workload is None else infos_of(workload)
     is_news = not kind.suspends(sight.job)
     if kind.stop is not None:
@@ -127,7 +139,7 @@ def _assigned_info(
         tolerations += spec.get("tolerations") or ()
     is_placed = sight.settings.gates.topology and assignment.get("topologyAssignment") is not None
     annotations = _annotations(workload, sight)
-    if is_placed and not asks_for_topology(_template_annotations(pod_set)):
+    if is_placed and not _asks_for_topology(pod_set):
         annotations[labels.PODSET_UNCONSTRAINED_TOPOLOGY] = "true"
     return PodSetInfo(
         name=assignment["name"],
@@ -178,6 +190,13 @@ def _update_info(update: Object) -> PodSetInfo:
         node_selector=update.get("nodeSelector") or {},
         tolerations=update.get("tolerations") or (),
     )
+
+
+def _asks_for_topology(pod_set: Object) -> bool:
+    """By its template, or by its request where the template has no annotations."""
+    request = pod_set.get("topologyRequest") or {}
+    is_said = any(request.get(each) is not None for each in _WISHES)
+    return is_said or asks_for_topology(_template_annotations(pod_set))
 
 
 def _template_annotations(pod_set: Object) -> dict[str, str]:

@@ -36,14 +36,14 @@ class Pass:
 def _after_finish(here: Pass) -> Plan | None:
     if not status_of.is_finished(here.workload):
         return None
-    steps = release_finalizer(here.workload)
+    steps = [*let_go(here.kind, here.sight), *release_finalizer(here.workload)]
     return Plan([_finished_note(here.workload), *steps]) if steps else NOTHING
 
 
 def _while_deleted(here: Pass) -> Plan | None:
     if not is_deleting(here.workload):
         return None
-    steps = starting.stop(here.kind, here.sight, here.workload, "Workload is deleted")
+    steps = _stop(here, "Workload is deleted", "WorkloadDeleted")
     return Plan([*steps, *release_finalizer(here.workload)])
 
 
@@ -102,7 +102,7 @@ def _leave_after_eviction(here: Pass) -> Plan | None:
         return None
     evicted = status_of.find_condition(here.workload, status_of.EVICTED)
     assert evicted is not None
-    steps = starting.stop(here.kind, here.sight, here.workload, evicted["message"])
+    steps = _stop(here, evicted["message"], f"WorkloadEvictedDueTo{evicted['reason']}")
     if steps:
         return Plan(steps)
     plan = Plan()
@@ -147,6 +147,8 @@ def _start_or_wait(here: Pass) -> Plan | None:
             if check["state"] == "Pending" and check.get("message")
         )
         return Plan([note("UpdatedAdmissionCheck", waiting)]) if waiting else NOTHING
+    if here.kind.follows_queue is not None and not here.kind.follows_queue(here.sight):
+        return NOTHING
     queue = identity.queue_of(here.sight.job)
     if (here.workload["spec"].get("queueName") or "") != queue:
         steps += spec_patch(here.workload, {"queueName": queue})
@@ -154,13 +156,18 @@ def _start_or_wait(here: Pass) -> Plan | None:
 
 
 def _start(here: Pass) -> Plan:
+    """A kind that tells of each of its pods does so itself."""
+    runs_elsewhere = here.kind.runs_elsewhere
+    if runs_elsewhere is not None and runs_elsewhere(here.sight, here.workload):
+        return NOTHING
     try:
         steps = starting.start(here.kind, here.sight, here.workload)
     except CannotStart as error:
         over = status_of.finish(here.workload, "FailedToStart", str(error), here.look.now)
         return Plan([apply_status(over)])
-    cluster_queue = here.workload["status"]["admission"]["clusterQueue"]
-    return Plan([*steps, note("Started", f"Admitted by clusterQueue {cluster_queue}")])
+    if not steps or any(isinstance(step, Note) for step in steps):
+        return Plan(steps)
+    return Plan([*steps, started_note(here.workload)])
 
 
 def _stop_unadmitted(here: Pass) -> Plan | None:
@@ -168,7 +175,21 @@ def _stop_unadmitted(here: Pass) -> Plan | None:
     if status_of.is_admitted(here.workload) or here.is_elastic:
         return None
     message = "Not admitted by cluster queue"
-    return Plan(starting.stop(here.kind, here.sight, here.workload, message))
+    return Plan(_stop(here, message, "NotAdmitted"))
+
+
+def _stop(here: Pass, message: str, reason: str) -> list[Step]:
+    return starting.stop(here.kind, here.sight, here.workload, message, reason)
+
+
+def let_go(kind: JobKind, sight: Sight) -> list[Step]:
+    """What a kind does when nothing is left to do for the job."""
+    return [] if kind.finalize is None else kind.finalize(sight)
+
+
+def started_note(workload: Object) -> Note:
+    cluster_queue = workload["status"]["admission"]["clusterQueue"]
+    return note("Started", f"Admitted by clusterQueue {cluster_queue}")
 
 
 def _finished_note(workload: Object) -> Note:

@@ -162,7 +162,8 @@ def _group_problem(name: str, members: Sequence[Role]) -> str:
 
 
 def _path(kind: JobKind, role: Role) -> str:
-    return f"{kind.template_title(role)}.metadata.annotations"
+    """A pod has none of its own around its metadata."""
+    return f"{kind.template_title(role)}.metadata.annotations".removeprefix(".")
 
 
 def _annotations(role: Role) -> dict[str, str]:

@@ -20,6 +20,10 @@ QUEUE_ANNOTATION = (
     f"the annotation {labels.QUEUE_NAME} is read as the queue name;"
     " use the label of that name instead"
 )
+OWNER_IS_MANAGED = (
+    f"pod owner is managed by kueue, label '{labels.MANAGED}=true'"
+    " might lead to unexpected behaviour"
+)
 
 
 def webhooks(kinds: Sequence[JobKind], settings: JobSettings) -> Iterable[Webhook]:
@@ -33,6 +37,7 @@ def webhook(kind: JobKind, settings: JobSettings, family: Family) -> Webhook:
         kind.resource,
         default=partial(default, kind, settings, family),
         validate=partial(validate, kind, settings, family),
+        defaults_updates=kind.defaults_updates,
         name=f"v{kind.resource.kind.lower()}.kb.io",
     )
 
@@ -40,12 +45,16 @@ def webhook(kind: JobKind, settings: JobSettings, family: Family) -> Webhook:
 def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) -> None:
     """A new job gets its queue and class, and is suspended until it is admitted."""
     sight = Sight(asked.obj, asked.source, settings)
+    if kind.is_held is not None and kind.is_held(sight):
+        _suspend(kind, sight)
+        return
+    if kind.framework not in settings.frameworks or not _may_be_touched(kind, sight):
+        return
     managing.take_queue_annotation(sight)
     managing.default_queue(sight, family)
     managing.default_priority_class(sight, family)
-    is_skipped = kind.skip is not None and kind.skip(sight)
-    if managing.should_be_suspended(sight, family) and not is_skipped:
-        paths.set_in_place(asked.obj, kind.suspend, True)
+    if managing.should_be_suspended(sight, family):
+        _suspend(kind, sight)
     managing.default_manager(kind, sight)
     if kind.gates_pods and identity.is_elastic(asked.obj, settings):
         _add_gates(kind, sight)
@@ -59,6 +68,9 @@ def validate(
     sight = Sight(asked.obj, asked.source, settings)
     if labels.QUEUE_NAME in sight.annotations:
         asked.warnings.append(QUEUE_ANNOTATION)
+    is_labelled = kind.warns_of_owner and sight.labels.get(labels.MANAGED) == "true"
+    if is_labelled and family.has_managed_owner(asked.obj):
+        asked.warnings.append(OWNER_IS_MANAGED)
     if kind.validates_managed_only and not _is_managed(sight, asked.old, family):
         return []
     errors = check_new(kind, sight)
@@ -68,6 +80,17 @@ def validate(
     if asked.old is not None:
         errors += check_change(kind, sight, asked.old)
     return sorted(errors, key=lambda error: error.path) if kind.sorts_refusals else errors
+
+
+def _suspend(kind: JobKind, sight: Sight) -> None:
+    if kind.hold is not None:
+        kind.hold(sight)
+    elif kind.skip is None or not kind.skip(sight):
+        paths.set_in_place(sight.job, kind.suspend, True)
+
+
+def _may_be_touched(kind: JobKind, sight: Sight) -> bool:
+    return not kind.stays_in_scope or managing.is_in_scope(sight)
 
 
 def _is_managed(sight: Sight, old: Object | None, family: Family) -> bool:

@@ -109,7 +109,7 @@ class Correlator:
             self._seen.put(self._key(write.occurrence), seen)
 
     def _in_series(self, occurrence: Occurrence) -> Write | None:
-        """One more of its kind, whatever its message says, or the first of a new series."""
+        """One more of its kind, or the first of a new series."""
         kind, at = _kind_of(occurrence), occurrence.at
         known = self._series.get(kind)
         if known is None or at - known.last_at > SERIES_WITHIN:
@@ -152,5 +152,5 @@ class Correlator:
 
 
 def _kind_of(occurrence: Occurrence) -> Hashable:
-    told = (occurrence.type, occurrence.reason, occurrence.action)
+    told = (occurrence.type, occurrence.reason, occurrence.action, occurrence.message)
     return (occurrence.component, occurrence.about, *told)

@@ -32,7 +32,7 @@ from fleetqueue.kube.plan import (
     title,
 )
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
-from fleetqueue.kube.sources import Source, controller_uid, owner_name, owner_names
+from fleetqueue.kube.sources import Index, Source, controller_uid, owner_name, owner_names
 
 TOGETHER_MAX = 100
 """Creations and deletions under way at once for one parent."""
@@ -81,6 +81,8 @@ class Operator:
     """Other kinds that the decision looks at, and which parents each object wakes."""
     follows: tuple[Follow, ...] = ()
     """The same where that takes a look at the parents, as with selectors."""
+    indexes: tuple[Index, ...] = ()
+    """How else its decision finds objects, of kinds that it owns, reads or follows."""
     manager: str = ""
     """The field manager of its writes; its name where nothing is said."""
     managed_by: tuple[str, ...] = ()
@@ -142,6 +144,8 @@ class Framed(Controller[Any]):
             indexes[_OWNER] = _owners
         for kind in self.operator.owns:
             cluster.informer(kind, indexes=indexes)
+        for index in self.operator.indexes:
+            cluster.informer(index.kind, indexes={index.name: index.values})
 
     @property
     def name(self) -> str:
@@ -211,8 +215,9 @@ class Framed(Controller[Any]):
         names = {"name": key.name, "namespace": key.namespace}
         stub = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": names}
         look = Look(stub, self._cluster.clock.now(), self._source)
-        await self._do(look, self.operator.gone(look))
-        return DONE
+        plan = self.operator.gone(look)
+        await self._do(look, plan)
+        return DONE if plan.after is None else Result(timedelta(seconds=plan.after))
 
     def _rest(self, look: Look) -> None:
         seconds = self.operator.rest(look) if self.operator.rest is not None else 0.0
@@ -368,6 +373,9 @@ class Caches:
 
     def left(self, kind: Resource, owner: Object) -> Sequence[Object]:
         return self._cluster.cached_by(kind, _OWNER, owner_name(owner))
+
+    def found(self, index: Index, value: Hashable) -> Sequence[Object]:
+        return self._cluster.cached_by(index.kind, index.name, value)
 
 
 def by_name(kind: Resource, parents: Callable[[Object], Iterable[Key]]) -> Watch:

@@ -101,6 +101,9 @@ CRDS = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+API_SERVICES = Resource(
+    "apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False
+)
 MUTATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",
     "v1",

@@ -1,9 +1,19 @@
 """Where a decision finds the objects around it: a cluster's caches, a server's store, a list."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from fleetqueue.kube.resources import Object, Resource, split_api_version
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A way to find objects of a kind: by values that a function tells of each."""
+
+    kind: Resource
+    name: str
+    values: Callable[[Object], Iterable[Hashable]]
 
 
 class Source(Protocol):
@@ -19,6 +29,9 @@ class Source(Protocol):
 
     def left(self, kind: Resource, owner: Object) -> Sequence[Object]:
         """What says that an owner of that kind and name controls it, whatever the uid."""
+
+    def found(self, index: Index, value: Hashable) -> Sequence[Object]:
+        """What an index has under a value; for those that the operator declares."""
 
 
 class Listed:
@@ -53,6 +66,14 @@ class Listed:
         namespace = str(owner["metadata"].get("namespace") or "")
         wanted = owner_name(owner)
         return [obj for obj in self.all(kind, namespace) if owner_names(obj) == wanted]
+
+    def found(self, index: Index, value: Hashable) -> list[Object]:
+        return [
+            obj
+            for obj in self._objects
+            if (obj["apiVersion"], obj["kind"]) == (index.kind.api_version, index.kind.kind)
+            and value in index.values(obj)
+        ]
 
 
 def controller_uid(obj: Object) -> str:

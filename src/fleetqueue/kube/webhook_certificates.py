@@ -18,6 +18,7 @@ from fleetqueue.kube.certificates import Bundle, Pair
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from fleetqueue.kube.resources import (
+    API_SERVICES,
     CRDS,
     MUTATING_WEBHOOKS,
     SECRETS,
@@ -39,6 +40,7 @@ class Registration:
     mutating: Sequence[str] = ()
     validating: Sequence[str] = ()
     crds: Sequence[str] = ()
+    api_services: Sequence[str] = ()
 
 
 class CertificateKeeper:
@@ -85,6 +87,8 @@ class CertificateKeeper:
             await publish_to_webhooks(self._client, VALIDATING_WEBHOOKS, name, trusted)
         for name in self._registration.crds:
             await publish_to_crd(self._client, name, trusted)
+        for name in self._registration.api_services:
+            await publish_to_api_service(self._client, name, trusted)
 
     async def keep(self, use: Callable[[Bundle], None]) -> None:
         """Checks now and then; a new authority is made known before its certificate is used."""
@@ -201,3 +205,13 @@ async def publish_to_crd(client: Client, name: str, trusted: str) -> None:
     if conversion.get("strategy") == "Webhook" and held != trusted:
         config = {"clientConfig": {"caBundle": trusted}}
         await client.patch(CRDS, name, {"spec": {"conversion": {"webhook": config}}})
+
+
+async def publish_to_api_service(client: Client, name: str, trusted: str) -> None:
+    try:
+        found = await client.get(API_SERVICES, name)
+    except NotFound:
+        log.info("no such APIService yet: name=%s", name)
+        return
+    if (found.get("spec") or {}).get("caBundle") != trusted:
+        await client.patch(API_SERVICES, name, {"spec": {"caBundle": trusted}})

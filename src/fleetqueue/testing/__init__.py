@@ -13,6 +13,7 @@ from fleetqueue.testing.builders import (
 )
 from fleetqueue.testing.faults import CALM, STORM, CrashingLog, FaultyTransport, Weather
 from fleetqueue.testing.fleet import Fleet, FleetCluster, NotSettled
+from fleetqueue.testing.quota_pictures import Pictured, quota_tree
 
 __all__ = [
     "CALM",
@@ -22,6 +23,7 @@ __all__ = [
     "Fleet",
     "FleetCluster",
     "NotSettled",
+    "Pictured",
     "VirtualTimeLoop",
     "Weather",
     "config_map",
@@ -31,6 +33,7 @@ __all__ = [
     "namespace",
     "owner_reference",
     "pod",
+    "quota_tree",
     "run",
     "secret",
 ]

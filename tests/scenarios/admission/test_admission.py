@@ -1,9 +1,9 @@
 """Workloads come, wait for quota, get it, and leave it to the next."""
 
 import pytest
-from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
 from fleetqueue.testing import Fleet
+from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
 
 async def one_queue(fleet: Fleet, quota: str = "4") -> Kueue:
@@ -19,7 +19,11 @@ async def test_a_workload_that_fits_is_admitted_at_once(fleet: Fleet) -> None:
     await kueue.create(workload("small", cpu="3"))
 
     told = await kueue.conditions("small")
-    assert told["QuotaReserved"] == ("True", "QuotaReserved", "Quota reserved in ClusterQueue queue")
+    assert told["QuotaReserved"] == (
+        "True",
+        "QuotaReserved",
+        "Quota reserved in ClusterQueue queue",
+    )
     assert told["Admitted"] == ("True", "Admitted", "The workload is admitted")
     found = await kueue.workload("small")
     assert found["status"]["admission"] == {

@@ -18,3 +18,16 @@ def test_each_cluster_has_a_number_of_its_own_and_keeps_it(tmp_path: Path) -> No
     assert again.value == first.value
     again.release()
     second.release()
+
+
+def test_the_number_goes_by_the_directory_so_that_it_is_free_when_the_cluster_returns(
+    tmp_path: Path,
+) -> None:
+    first = numbers.take(tmp_path / "a")
+    first.release()
+    (tmp_path / "a" / "number").unlink()
+
+    again = numbers.take(tmp_path / "a")
+
+    assert again.value == first.value
+    again.release()

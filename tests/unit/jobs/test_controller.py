@@ -433,3 +433,21 @@ def test_a_new_class_reaches_both_slices() -> None:
             patched.add(step.obj["metadata"]["name"])
             step.obj["spec"] |= step.patch["spec"]
     assert patched == {first["metadata"]["name"], "second"}
+
+
+@pytest.mark.rule("jobs A.5")
+@pytest.mark.rule("kueue 9.4")
+@pytest.mark.parametrize(
+    ("suspended", "size", "fits"), [(False, 3, True), (False, 5, False), (True, 5, True)]
+)
+def test_a_running_job_has_the_size_that_was_admitted(
+    suspended: bool, size: int, fits: bool
+) -> None:
+    def sized(count: int, suspend: bool) -> Object:
+        spec = {"parallelism": count, "suspend": suspend}
+        return job(annotations={f"{K}/job-min-parallelism": "2"}, spec=spec)
+
+    workload = ready(admitted(created(sized(5, True)), main=3))
+    plan = decide(sized(size, suspended), workload)
+    deleted = [reason for reason, _ in told(plan) if reason == "DeletedWorkload"]
+    assert deleted == ([] if fits else ["DeletedWorkload"])

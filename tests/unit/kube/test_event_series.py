@@ -24,11 +24,12 @@ def write(correlator: Correlator, occurrence: Occurrence) -> tuple[int, str] | N
 
 
 @pytest.mark.rule("kueue 11.3")
-def test_the_second_of_a_kind_counts_up_the_first_whatever_it_says() -> None:
+def test_the_second_that_says_the_same_counts_up_the_first() -> None:
     correlator = Correlator()
 
     assert write(correlator, happens("1 more needed")) == (1, "")
-    assert write(correlator, happens("2 more needed", after=1)) == (2, "first")
+    assert write(correlator, happens("1 more needed", after=1)) == (2, "first")
+    assert write(correlator, happens("2 more needed", after=2)) == (1, "")
 
 
 def test_those_that_follow_are_counted_and_told_once_in_a_while() -> None:

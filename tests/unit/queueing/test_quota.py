@@ -158,11 +158,13 @@ def test_what_is_never_lent_is_used_before_the_next_level_is_asked() -> None:
             cq    gpu=4  lend=1
             busy  gpu=0
         """
-    ).using("cq=2 busy=2")
-    # Of 4 asked for, 1 is left of what cq never lends; the other 3 do not fit below mid.
-    assert node(found, "cq").borrowing_level(AT, 2) == (0, True)
+    )
+    cq = node(found, "cq")
     assert node(found, "mid").subtree_quota(AT) == 3
-    assert node(found, "cq").borrowing_level(AT, 4) == (2, False)
+    # Of 5 asked for, cq has 3 that it never lends; the other 2 fit below mid.
+    assert [cq.borrowing_level(AT, asks)[0] for asks in (4, 5, 6, 7)] == [0, 1, 1, 2]
+    found.using("cq=2 busy=2")
+    assert [cq.borrowing_level(AT, asks)[0] for asks in (2, 3, 4)] == [0, 2, 2]
 
 
 @pytest.mark.rule("kueue 5.4")

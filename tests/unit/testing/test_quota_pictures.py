@@ -42,8 +42,8 @@ def test_quotas_limits_weights_and_rules() -> None:
 
 
 def test_workloads() -> None:
-    said = "w@a gpu=2 spot:cpu=1 priority=3 boost=1 created=5 reserved=7 local=team uid=u job=j evicted"
-    found = workload(said)
+    about = "priority=3 boost=1 created=5 reserved=7 local=team uid=u job=j evicted"
+    found = workload(f"w@a gpu=2 spot:cpu=1 {about}")
     assert found.usage() == {("default", "gpu"): 2, ("spot", "cpu"): 1000}
     assert (found.key, found.cluster_queue, found.local_queue) == (Key("default", "w"), "a", "team")
     assert (found.uid, found.job_uid, found.effective_priority) == ("u", "j", 4)

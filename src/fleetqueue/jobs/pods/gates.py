@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.kueue import labels
-from fleetqueue.api.patches import create_merge_patch
+from fleetqueue.jobs import starting
 from fleetqueue.jobs.infos import PodSetInfo, merged_template
 from fleetqueue.jobs.kind import Sight
 from fleetqueue.jobs.pods import states
 from fleetqueue.jobs.pods.shapes import role_hash
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.plan import Patch, Step
-from fleetqueue.kube.resources import Object, version_of
+from fleetqueue.kube.resources import Object
 
 GATES = (labels.ADMISSION_GATE, labels.TOPOLOGY_GATE)
 
@@ -38,12 +38,12 @@ def started(pod: Object, info: PodSetInfo) -> Object:
 
 
 def let_go(pod: Object, info: PodSetInfo) -> list[Step]:
-    return changed(pod, started(pod, info))
+    return starting.changes(pod, started(pod, info))
 
 
 def ungated(pod: Object) -> list[Step]:
     """A pod that need not wait for anything of ours."""
-    return changed(pod, without_gates(pod, GATES))
+    return starting.changes(pod, without_gates(pod, GATES))
 
 
 def released(pods: Iterable[Object]) -> list[Step]:
@@ -61,15 +61,6 @@ def without_gates(pod: Object, opened: Iterable[str]) -> Object:
     left = [each for each in gates if each["name"] not in opened]
     spec = {name: value for name, value in pod["spec"].items() if name != "schedulingGates"}
     return {**pod, "spec": {**spec, "schedulingGates": left} if left else spec}
-
-
-def changed(old: Object, new: Object) -> list[Step]:
-    """A patch that holds only for the version that was read, as lists are replaced as a whole."""
-    patch = create_merge_patch(old, new)
-    if not patch:
-        return []
-    metadata = {**patch.get("metadata", {}), "resourceVersion": version_of(old)}
-    return [Patch(old, {**patch, "metadata": metadata})]
 
 
 def _take(pod: Object) -> None:

@@ -28,21 +28,49 @@ _MAPS = frozenset({"matchLabels"})
 """Members of nested objects that are maps, whose keys go by the alphabet."""
 _KEPT_EMPTY = frozenset({"nodeSelectorTerms"})
 _ORDER = (
-    "nodeAffinity podAffinity podAntiAffinity"
-    " requiredDuringSchedulingIgnoredDuringExecution"
-    " preferredDuringSchedulingIgnoredDuringExecution"
-    " weight preference podAffinityTerm nodeSelectorTerms"
-    " matchLabels matchExpressions matchFields"
-    " key operator value values effect tolerationSeconds"
-    " labelSelector namespaces topologyKey namespaceSelector matchLabelKeys mismatchLabelKeys"
-    " name hostPort containerPort protocol hostIP"
-    " resourceClaimName resourceClaimTemplateName"
-).split()
+    "nodeAffinity",
+    "podAffinity",
+    "podAntiAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+    "weight",
+    "preference",
+    "podAffinityTerm",
+    "nodeSelectorTerms",
+    "matchLabels",
+    "matchExpressions",
+    "matchFields",
+    "key",
+    "operator",
+    "value",
+    "values",
+    "effect",
+    "tolerationSeconds",
+    "labelSelector",
+    "namespaces",
+    "topologyKey",
+    "namespaceSelector",
+    "matchLabelKeys",
+    "mismatchLabelKeys",
+    "name",
+    "hostPort",
+    "containerPort",
+    "protocol",
+    "hostIP",
+    "resourceClaimName",
+    "resourceClaimTemplateName",
+)
 """Members of nested objects as the API declares them; no two of its types disagree on these."""
 _SPREAD_ORDER = (
-    "maxSkew topologyKey whenUnsatisfiable labelSelector minDomains"
-    " nodeAffinityPolicy nodeTaintsPolicy matchLabelKeys"
-).split()
+    "maxSkew",
+    "topologyKey",
+    "whenUnsatisfiable",
+    "labelSelector",
+    "minDomains",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    "matchLabelKeys",
+)
 _ESCAPES = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 """Go writes these so within JSON."""
 

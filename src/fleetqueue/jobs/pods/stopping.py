@@ -21,12 +21,11 @@ def stop(pods: Iterable[Object], reason: str, message: str, now: datetime) -> li
     going = [
         pod for pod in members if not is_deleting(pod) and (is_end or not states.is_suspended(pod))
     ]
-    steps: list[Step] = [_told(pod, reason, message, now) for pod in going]
+    steps = gates.released(members) if is_end else []
+    steps += [_told(pod, reason, message, now) for pod in going]
     steps += [Delete(pod) for pod in going]
-    steps += [
-        Note("Stopped", status_of.event_message(message), about=pod) for pod in going
-    ]
-    return [*steps, *gates.released(members)] if is_end else steps
+    told = status_of.event_message(message)
+    return [*steps, *(Note("Stopped", told, about=pod) for pod in going)]
 
 
 def _told(pod: Object, reason: str, message: str, now: datetime) -> Apply:

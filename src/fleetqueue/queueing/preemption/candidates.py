@@ -81,9 +81,11 @@ def in_order(state: State, candidates: Iterable[Candidate]) -> list[Candidate]:
     goes by what its LocalQueues used puts those of the greedier ones first, and what it offers
     next then takes its turn among the other queues.
     """
+    if state.settings.usage_sharing is None:
+        return sorted(candidates, key=lambda each: (*_class(each), rank(each)))
     classes: dict[tuple[bool, int], dict[str, list[Candidate]]] = {}
     for each in candidates:
-        of_class = classes.setdefault((not each.workload.is_evicted, each.turn), defaultdict(list))
+        of_class = classes.setdefault(_class(each), defaultdict(list))
         of_class[each.workload.cluster_queue].append(each)
     return [
         each
@@ -96,15 +98,15 @@ def rank(candidate: Candidate) -> Rank:
     """Lower priority first, then the later reservation, then the UID."""
     workload = candidate.workload
     at = workload.reserved_at
-    return (
-        workload.effective_priority,
-        -inf if at is None else -at.timestamp(),
-        workload.uid,
-    )
+    return workload.effective_priority, -inf if at is None else -at.timestamp(), workload.uid
+
+
+def _class(candidate: Candidate) -> tuple[bool, int]:
+    return not candidate.workload.is_evicted, candidate.turn
 
 
 def _of_one_queue(state: State, queue: str, candidates: list[Candidate]) -> list[Candidate]:
-    if state.settings.usage_sharing is None or not state.queues[queue].is_usage_based:
+    if not state.queues[queue].is_usage_based:
         return sorted(candidates, key=rank)
     return sorted(candidates, key=lambda each: (-_past_usage(state, each.workload), rank(each)))
 

@@ -29,6 +29,7 @@ from fleetqueue.runtime.controllers.cron_schedule import (
 )
 from fleetqueue.runtime.controllers.job_outcome import COMPLETE, FAILED, finished_condition
 from fleetqueue.runtime.kinds import CRON_JOB, JOB
+from fleetqueue.runtime.references import exact_reference
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
@@ -101,7 +102,7 @@ class Books:
             self.last_start = max(began, self.last_start or began)
         if ending is None:
             if not is_listed and began is not None:
-                self.active.append(_reference(job))
+                self.active.append(exact_reference(JOB, job))
             elif not is_listed:
                 text = f"Saw a job that the controller did not create or forgot: {name}"
                 self.plan.add(Note("UnexpectedJob", text, "Warning"))
@@ -230,18 +231,6 @@ def _job(look: Look, at: datetime) -> Object:
 def _job_name(look: Look, at: datetime) -> str:
     """By the minute, so that one start is never made twice."""
     return f"{look.name}-{int(at.timestamp()) // 60}"
-
-
-def _reference(job: Object) -> Object:
-    metadata = job["metadata"]
-    return {
-        "kind": "Job",
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "apiVersion": "batch/v1",
-        "resourceVersion": metadata["resourceVersion"],
-    }
 
 
 def _scheduled_at(job: Object) -> datetime | None:

@@ -12,6 +12,7 @@ from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import service_pods
 from fleetqueue.runtime.kinds import ENDPOINT_SLICE, NODE, POD, SERVICE
+from fleetqueue.runtime.references import reference
 from fleetqueue.runtime.templates import name_prefix
 
 SLICE_MAX = 100
@@ -60,7 +61,7 @@ def endpoint(look: Look, pod: Object, address: str) -> Object:
             "serving": is_serving,
             "terminating": is_ending,
         },
-        "targetRef": service_pods.reference(pod),
+        "targetRef": reference(POD, pod),
     }
     node = pod_facts.node_name(pod)
     if node:

@@ -9,6 +9,7 @@ from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import service_pods
 from fleetqueue.runtime.kinds import ENDPOINTS, POD, SERVICE
+from fleetqueue.runtime.references import reference
 
 NAME = "endpoint-controller"
 MANAGED_LABEL = "endpoints.kubernetes.io/managed-by"
@@ -106,7 +107,7 @@ def _ports(service: Object, pod: Object) -> list[Object | None]:
 
 
 def _address(service: Object, pod: Object, address: str) -> Object:
-    made: Object = {"ip": address, "targetRef": service_pods.reference(pod)}
+    made: Object = {"ip": address, "targetRef": reference(POD, pod)}
     if pod_facts.node_name(pod):
         made["nodeName"] = pod_facts.node_name(pod)
     host = service_pods.host_name(pod, service)

@@ -70,16 +70,6 @@ def host_name(pod: Object, service: Object) -> str:
     return str(spec.get("hostname") or "") if is_there else ""
 
 
-def reference(pod: Object) -> Object:
-    metadata = pod["metadata"]
-    return {
-        "kind": "Pod",
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-    }
-
-
 def services_of(source: Source, pod: Object) -> Iterable[Key]:
     """The Services that a change of the pod concerns."""
     namespace = pod["metadata"]["namespace"]

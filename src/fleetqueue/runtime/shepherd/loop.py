@@ -9,28 +9,25 @@ import selectors
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from fleetqueue.runtime.shepherd import cgroups, memory, records, view
+from fleetqueue.runtime.shepherd import cgroups, records, view
 from fleetqueue.runtime.shepherd.channel import Channel, Message
 from fleetqueue.runtime.shepherd.flock import (
     Flock,
     Member,
-    descendants,
     kill_child,
     mount_namespace,
 )
+from fleetqueue.runtime.shepherd.limits import Limits
 from fleetqueue.runtime.shepherd.logs import Log
 from fleetqueue.runtime.shepherd.outputs import Outputs
 from fleetqueue.runtime.shepherd.probing import why_no_namespaces
-from fleetqueue.runtime.shepherd.processors import Processors
 from fleetqueue.runtime.shepherd.spawning import MARKER, Birth, spawn
 
 _LOOK_SECONDS = 0.02
 """How often the rest of a tree is looked for that is about to end."""
-_MEMORY_SECONDS = 0.25
-"""How often containers are looked at whose memory no group limits."""
 _END_SECONDS_MAX = 10.0
 """A process that even SIGKILL does not end, stuck in the kernel, holds nobody up for longer."""
 
@@ -47,11 +44,10 @@ class Shepherd:
         self._is_told_to_stop = False
         self._has_namespaces = False
         self._ended: set[str] = set()
-        self._groups: cgroups.Groups | None = None
+        groups = None
         if settings["cgroups"]:
-            self._groups = cgroups.find(f"fleetqueue-{self._cluster}", settings["group"])
-        self._processors = Processors(_available_processors())
-        self._looked_monotonic = 0.0
+            groups = cgroups.find(f"fleetqueue-{self._cluster}", settings["group"])
+        self._limits = Limits(self._flock, groups)
 
     def run(self) -> None:
         self._watch_signals()
@@ -60,14 +56,14 @@ class Shepherd:
         if self._settings["namespaces"]:
             why_not = why_no_namespaces(self._settings["stage"])
         self._has_namespaces = not why_not
-        controllers = sorted(self._groups.controllers) if self._groups else []
+        groups = self._limits.groups
         self._tell(
             {
                 "event": "ready",
                 "namespaces": self._has_namespaces,
                 "why": why_not,
-                "cgroup": self._groups.directory if self._groups else "",
-                "controllers": controllers,
+                "cgroup": groups.directory if groups else "",
+                "controllers": sorted(self._limits.controllers),
             }
         )
         while not self._is_stopping or not self._flock.is_empty():
@@ -76,10 +72,10 @@ class Shepherd:
             if self._is_told_to_stop:
                 self._stop()
             self._bury()
-            self._look_at_memory()
+            self._limits.look(time.monotonic())
             self._settle()
-        if self._groups:
-            self._groups.close()
+        if groups:
+            groups.close()
 
     def _dispatch(self, key: selectors.SelectorKey) -> None:
         # What was handled before in the same round may have closed this one, whose number may
@@ -99,26 +95,7 @@ class Shepherd:
         """How long nothing has to be done by itself."""
         if self._ended or self._is_stopping:
             return _LOOK_SECONDS
-        return _MEMORY_SECONDS if any(self._limited()) else None
-
-    def _limited(self) -> Iterator[Member]:
-        return (
-            member
-            for member in self._flock.members.values()
-            if member.memory_bytes is not None and member.status is None
-        )
-
-    def _look_at_memory(self) -> None:
-        now = time.monotonic()
-        if now < self._looked_monotonic + _MEMORY_SECONDS:
-            return
-        self._looked_monotonic = now
-        for member in list(self._limited()):
-            roots = [member.pid, *self._flock.beside(member)]
-            pids = [pid for root in roots for pid in (root, *descendants(root))]
-            if memory.is_over(pids, member.memory_bytes or 0):
-                member.is_over_memory = True
-                self._flock.kill(member)
+        return self._limits.seconds()
 
     def _watch_signals(self) -> None:
         reads, writes = os.pipe()
@@ -197,7 +174,7 @@ class Shepherd:
             if member.id in self._flock.members:
                 raise OSError(f"{member.id} runs already")
             if member.is_main:
-                self._set_limits(member, order["memory"], order["cpu"])
+                self._limits.set(member, order["memory"], order["cpu"])
             birth = self._birth(order, member, given, opened)
             member.pid, member.problem = spawn(birth)
         except OSError as problem:
@@ -211,16 +188,6 @@ class Shepherd:
         self._flock.add(member)
         self._watch(member.problem, lambda fd: self._settle_start(member))
         self._outputs.watch(member)
-
-    def _set_limits(self, member: Member, memory_bytes: int | None, cpu_millis: int | None) -> None:
-        """By a group where there are groups for that, and by looking after them otherwise."""
-        kept = self._groups.controllers if self._groups else frozenset()
-        if self._groups:
-            member.cgroup = self._groups.create(member.id, memory_bytes, cpu_millis)
-        if "memory" not in kept:
-            member.memory_bytes = memory_bytes
-        if cpu_millis is not None and "cpu" not in kept:
-            member.processors = self._processors.give(member.id, cpu_millis)
 
     def _birth(
         self, order: Message, member: Member, given: dict[str, int], opened: list[int]
@@ -285,7 +252,7 @@ class Shepherd:
         member.problem = -1
         if words:
             self._flock.remove(member)
-            self._processors.release(member.id)
+            self._limits.release(member)
             self._outputs.close(member)
             message = words.decode("utf-8", "surrogateescape")
             self._tell({"event": "failed", "id": member.id, "message": message})
@@ -344,15 +311,14 @@ class Shepherd:
         self._outputs.drain(member)
         self._outputs.close(member)
         self._flock.remove(member)
-        self._processors.release(member.id)
+        self._limits.release(member)
         record = member.record
         assert member.status is not None
         code = os.waitstatus_to_exitcode(member.status)
         record.code, record.signal = (code, 0) if code >= 0 else (128 - code, -code)
         record.finished_at = time.time_ns() / 1e9
-        record.is_out_of_memory = member.is_over_memory and record.signal == signal.SIGKILL
+        record.is_out_of_memory = self._limits.ran_out_of_memory(member, record.signal)
         if member.cgroup:
-            record.is_out_of_memory |= cgroups.ran_out_of_memory(member.cgroup)
             cgroups.remove(member.cgroup)
         if not (member.is_abandoned and record.signal == signal.SIGKILL):
             self._save(member)
@@ -388,10 +354,6 @@ class Shepherd:
         then: Any = lambda fd: self._take_orders()  # noqa: E731 - the selector keeps it as data
         self._selector.modify(self._channel.fileno(), selectors.EVENT_READ, then)
         self._take_orders()
-
-
-def _available_processors() -> set[int]:
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def _next_ended() -> int | None:

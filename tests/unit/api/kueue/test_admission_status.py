@@ -302,3 +302,23 @@ def test_nothing_given_is_changed() -> None:
     status_of.release_evicted(status_of.preempt(given, "X", "m", NOW), NOW)
     status_of.finish(given, "Succeeded", "m", NOW)
     assert repr(given) == before
+
+
+@pytest.mark.rule("kueue 3.1")
+@pytest.mark.parametrize(
+    "field",
+    [
+        "accumulatedPastExecutionTimeSeconds",
+        "admission",
+        "admissionChecks",
+        "clusterName",
+        "nominatedClusterNames",
+        "preemptionGates",
+        "requeueState",
+        "resourceRequests",
+        "schedulingStats",
+        "unhealthyNodes",
+    ],
+)
+def test_every_field_of_the_manager_is_in_its_patch(field: str) -> None:
+    assert status_of.admission_patch(workload(**{field: "x"}))["status"] == {field: "x"}

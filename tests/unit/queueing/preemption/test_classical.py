@@ -416,8 +416,8 @@ HIERARCHY = {
         f"c1 {RECLAIM}",
     ),
     "nobody is looked at twice": (
-        "root cpu=2\n  x\n    a cpu=2 reclaim=Any\n    b cpu=0\n  y\n    c cpu=0",
-        "c1@c cpu=1; b2@b cpu=2; b1@b cpu=1",
+        "root cpu=3\n  x\n    a cpu=2 reclaim=Any\n    b cpu=0\n  y\n    c cpu=0",
+        "c1@c cpu=1; b2@b cpu=3; b1@b cpu=1",
         "w@a cpu=2",
         f"b2 {RECLAIM}",
     ),

@@ -1,0 +1,218 @@
+"""Asks for capacity for workloads that hold quota, and tells their checks what came of it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.meta import Key
+from fleetqueue.jobs.infos import PodSetInfo
+from fleetqueue.kube.errors import AlreadyExists, KubeError
+from fleetqueue.kube.frame import Follow, Operator, nobody
+from fleetqueue.kube.plan import (
+    NOTHING,
+    Apply,
+    Create,
+    Delete,
+    Look,
+    Note,
+    Patch,
+    Plan,
+    Status,
+    Step,
+    owner_reference,
+)
+from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.sources import Source
+from fleetqueue.provisioning import checks, kinds, requests
+from fleetqueue.provisioning.requests import Needed
+
+Json = dict[str, Any]
+
+
+def operators() -> Iterable[Operator]:
+    yield Operator(
+        kinds.NAME,
+        kinds.WORKLOAD,
+        decide,
+        owns=(kinds.REQUEST, kinds.POD_TEMPLATE),
+        reads=(nobody(kinds.RESOURCE_FLAVOR),),
+        follows=(Follow(kinds.CONFIG, _all_waiting), Follow(kinds.ADMISSION_CHECK, _all_waiting)),
+        manager="kueue",
+        refused=_refused,
+        tells_action=True,
+    )
+    yield Operator(
+        "kueue-provisioning-check-controller",
+        kinds.ADMISSION_CHECK,
+        decide_activity,
+        follows=(Follow(kinds.CONFIG, _checks_of),),
+        manager="kueue",
+        workers=1,
+    )
+
+
+def decide(look: Look) -> Plan:
+    """One look at a workload."""
+    workload = look.parent
+    existing = look.owned(kinds.REQUEST)
+    if status.is_finished(workload) or status.is_evicted(workload):
+        return Plan([Delete(each) for each in existing])
+    if not status.has_quota(workload):
+        return NOTHING
+    ours = {check["name"]: check for check in status.checks_of(workload) if _is_ours(look, check)}
+    if not ours:
+        return Plan([Delete(each) for each in existing])
+    turn = _Turn(look, existing)
+    made = [turn.follow(check) if check["name"] in ours else check
+            for check in status.checks_of(workload)]  # fmt: skip
+    turn.drop_others(ours)
+    return turn.plan(made)
+
+
+def decide_activity(look: Look) -> Plan:
+    check = look.parent
+    if (check.get("spec") or {}).get("controllerName") != kinds.CONTROLLER:
+        return NOTHING
+    name = ((check.get("spec") or {}).get("parameters") or {}).get("name") or ""
+    config = look.find(kinds.CONFIG, name) if name else None
+    is_active, reason, message = checks.activity(check, config)
+    before = check.get("status") or {}
+    known = next((e for e in before.get("conditions") or () if e["type"] == "Active"), None)
+    if known is not None and (known["status"] == "True") == is_active:
+        return NOTHING
+    generation = int(check["metadata"].get("generation") or 0)
+    made = status.set_condition(before, "Active", is_active, reason, message, generation, look.now)
+    return Plan([Status(made)])
+
+
+class _Turn:
+    """What is to be done for all checks of one workload."""
+
+    def __init__(self, look: Look, existing: list[Object]) -> None:
+        self.look = look
+        self.workload = look.parent
+        self.existing = {str(each["metadata"]["name"]): each for each in existing}
+        self.steps: list[Step] = []
+        self.used: set[str] = set()
+        self.infos = _infos(look)
+
+    def follow(self, check: Json) -> Json:
+        config = _config(self.look, check["name"])
+        if config is None:
+            return checks.with_state(check, "Pending", "the check is not active", self.look.now)
+        sets = requests.needed(self.workload, config, self.infos)
+        if not sets:
+            text = "the provisioning request is not needed"
+            return checks.with_state(check, "Ready", text, self.look.now)
+        attempt = (check.get("retryCount") or 0) + 1
+        name = requests.request_name(self.look.name, check["name"], attempt)
+        self.used.add(name)
+        request = self.existing.get(name)
+        is_ready = check["state"] == "Ready"
+        may_change = request is not None and not is_ready
+        if request and may_change and requests.is_stale(request, config, self.workload):
+            self.steps.append(Delete(request))
+            request = None
+        if request is None:
+            if not is_ready:
+                self._ask(name, config, sets)
+            return check
+        self._hand_over(request, sets)
+        return checks.judge(check, self.workload, config, request, attempt, sets, self.look.now)
+
+    def _ask(self, name: str, config: Json, sets: list[Needed]) -> None:
+        known = {str(each["metadata"]["name"]) for each in self.look.owned(kinds.POD_TEMPLATE)}
+        for template in requests.templates_for(self.workload, name, sets):
+            if template["metadata"]["name"] not in known:
+                self.steps.append(Create(template))
+        self.steps.append(Create(requests.request_for(self.workload, name, config, sets)))
+        self.steps.append(
+            Note("ProvisioningRequestCreated", f'Created ProvisioningRequest: "{name}"')
+        )
+
+    def _hand_over(self, request: Json, sets: list[Needed]) -> None:
+        """Templates belong to the request once it exists."""
+        names = {
+            requests.template_name(str(request["metadata"]["name"]), each.name) for each in sets
+        }
+        for template in self.look.owned(kinds.POD_TEMPLATE):
+            if template["metadata"]["name"] in names:
+                owners = {"ownerReferences": [owner_reference(request)]}
+                self.steps.append(Patch(template, {"metadata": owners}))
+
+    def drop_others(self, ours: Mapping[str, Json]) -> None:
+        """Requests of older attempts, and of checks that are gone."""
+        self.steps += [
+            Delete(request) for name, request in self.existing.items() if name not in self.used
+        ]
+
+    def plan(self, made: list[Json]) -> Plan:
+        before = {check["name"]: check for check in status.checks_of(self.workload)}
+        if made != status.checks_of(self.workload):
+            body = status.admission_patch(self.workload, admissionChecks=made)
+            self.steps.append(Apply(body, status.MANAGER, "status"))
+        for check in made:
+            old = before[check["name"]]["state"]
+            if check["state"] != old:
+                text = (
+                    f"Admission check {check['name']} updated state from {old} to {check['state']}"
+                )
+                if check["message"]:
+                    text += f" with message: {check['message']}"
+                self.steps.append(Note("AdmissionCheckUpdated", status.event_message(text)))
+        return Plan(self.steps)
+
+
+def _infos(look: Look) -> dict[str, PodSetInfo]:
+    """What the flavors that a pod set got put into its template."""
+    found = {}
+    for each in status.assignments_of(look.parent):
+        selector: dict[str, str] = {}
+        tolerations: list[Object] = []
+        for name in dict.fromkeys((each.get("flavors") or {}).values()):
+            flavor = look.find(kinds.RESOURCE_FLAVOR, name)
+            spec = {} if flavor is None else flavor.get("spec") or {}
+            selector |= spec.get("nodeLabels") or {}
+            tolerations += spec.get("tolerations") or ()
+        pod_set = each.get("name") or "main"
+        found[pod_set] = PodSetInfo(pod_set, node_selector=selector, tolerations=tuple(tolerations))
+    return found
+
+
+def _refused(look: Look, step: Step, error: KubeError) -> Plan:
+    if not isinstance(step, Create) or isinstance(error, AlreadyExists):
+        return NOTHING
+    kind, name = step.obj["kind"], step.obj["metadata"]["name"]
+    text = status.event_message(f'Error creating {kind} "{name}": {error}')
+    made = [
+        {**check, "message": text} if _is_ours(look, check) else check
+        for check in status.checks_of(look.parent)
+    ]
+    body = status.admission_patch(look.parent, admissionChecks=made)
+    return Plan([Note("FailedCreate", text, "Warning"), Apply(body, status.MANAGER, "status")])
+
+
+def _is_ours(look: Look, check: Json) -> bool:
+    found = look.find(kinds.ADMISSION_CHECK, check["name"])
+    spec = {} if found is None else found.get("spec") or {}
+    return bool(spec.get("controllerName") == kinds.CONTROLLER)
+
+
+def _config(look: Look, check: str) -> Json | None:
+    found = look.find(kinds.ADMISSION_CHECK, check)
+    parameters = ((found or {}).get("spec") or {}).get("parameters") or {}
+    name = parameters.get("name") or ""
+    return look.find(kinds.CONFIG, name) if name else None
+
+
+def _all_waiting(source: Source, obj: Object) -> Iterable[Key]:
+    """A check or its configuration changed: the workloads that have it look again."""
+    return [
+        key_of(workload)
+        for workload in source.all(kinds.WORKLOAD, "")
+        if status.has_quota(workload) and status.checks_of(workload)
+    ]
+
+
+def _checks_of(source: Source, config: Object) -> Iterable[Key]:
+    return [key_of(check) for check in source.all(kinds.ADMISSION_CHECK, "")]

@@ -1,0 +1,175 @@
+"""Plain pods before a queue that really admits."""
+
+import pytest
+from tests.support import kueue
+from tests.support.queued import conditions, message
+from tests.support.queued_pods import K, gates_of, pod, start
+
+from fleetqueue.jobs.resources import WORKLOAD
+from fleetqueue.kube.errors import NotFound
+from fleetqueue.runtime.kinds import POD
+from fleetqueue.testing import Fleet
+
+pytestmark = [pytest.mark.rule("jobs A.12.3"), pytest.mark.rule("jobs A.12")]
+
+
+@pytest.mark.rule("jobs A.18")
+@pytest.mark.rule("jobs A.19")
+@pytest.mark.rule("kueue 2.3")
+async def test_a_pod_is_held_admitted_let_go_and_finished(fleet: Fleet) -> None:
+    here = await start(fleet)
+    made = await here.create(pod("single"))
+    assert gates_of(made) == ["admission", "topology"]
+    assert made["metadata"]["labels"] == {
+        f"{K}/managed": "true",
+        f"{K}/queue-name": "main",
+    }
+    assert made["metadata"]["finalizers"] == [f"{K}/managed"]
+    assert made["metadata"]["annotations"] == {f"{K}/role-hash": "4b0469f7"}
+
+    workload = await here.workload()
+    name = workload["metadata"]["name"]
+    assert name.startswith("pod-single-")
+    uid = made["metadata"]["uid"]
+    assert workload["metadata"]["labels"] == {f"{K}/job-uid": uid}
+    [owner] = workload["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", uid, True)
+    [pod_set] = workload["spec"]["podSets"]
+    assert (pod_set["name"], pod_set["count"]) == ("main", 1)
+    assert pod_set["template"]["metadata"] == {}
+    assert pod_set["topologyRequest"] == {"podIndexLabel": f"{K}/pod-group-pod-index"}
+
+    going = await here.pod("single")
+    assert gates_of(going) == []
+    assert going["metadata"]["labels"] == {
+        f"{K}/managed": "true",
+        f"{K}/queue-name": "main",
+        f"{K}/podset": "main",
+        f"{K}/cluster-queue-name": "queue",
+        f"{K}/local-queue-name": "main",
+    }
+    assert going["metadata"]["annotations"][f"{K}/workload"] == name
+
+    await here.run("single")
+    assert conditions(await here.workload())["PodsReady"] == ("True", "Started")
+    await here.run("single", phase="Succeeded")
+    workload = await here.workload()
+    assert conditions(workload)["Finished"] == ("True", "Succeeded")
+    assert message(workload, "Finished") == ""
+    assert "finalizers" not in workload["metadata"]
+    assert "finalizers" not in (await here.pod("single"))["metadata"]
+    assert await here.events("Pod") == [
+        ("CreatedWorkload", f"Created Workload: default/{name}"),
+        ("Started", "Admitted by clusterQueue queue"),
+        ("FinishedWorkload", f"Workload 'default/{name}' is declared finished"),
+    ]
+
+
+async def test_a_pod_that_fails_says_why(fleet: Fleet) -> None:
+    here = await start(fleet)
+    await here.create(pod("single"))
+    status = {"status": {"phase": "Failed", "message": "out of luck"}}
+    await here.patch(POD, "single", status, "status")
+    workload = await here.workload()
+    assert conditions(workload)["Finished"] == ("True", "Failed")
+    assert message(workload, "Finished") == "out of luck"
+
+
+async def test_a_pod_that_does_not_fit_waits(fleet: Fleet) -> None:
+    here = await start(fleet, quota="1")
+    await here.create(pod("one"))
+    await here.create(pod("two"))
+    assert gates_of(await here.pod("one")) == []
+    assert gates_of(await here.pod("two")) == ["admission", "topology"]
+    await here.run("one", phase="Succeeded")
+    assert gates_of(await here.pod("two")) == []
+
+
+@pytest.mark.rule("jobs A.18")
+@pytest.mark.rule("kueue 3.4")
+async def test_a_pod_that_is_preempted_is_told_and_deleted(fleet: Fleet) -> None:
+    here = await start(fleet, quota="1")
+    await here.client.patch(
+        kueue.kinds.CLUSTER_QUEUE,
+        "queue",
+        {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}},
+    )
+    for name, value in (("low", 1), ("high", 2)):
+        api = {"apiVersion": kueue.API, "kind": "WorkloadPriorityClass"}
+        await here.create({**api, "metadata": {"name": name}, "value": value})
+    await here.create(pod("victim", labels={"priority-class": "low"}))
+    await here.run("victim")
+    await here.create(pod("winner", labels={"priority-class": "high"}))
+
+    victim = await here.pod("victim")
+    assert victim["metadata"]["deletionTimestamp"]
+    told = conditions(victim)["TerminationTarget"]
+    assert told == ("True", "WorkloadEvictedDueToPreempted")
+    assert message(victim, "TerminationTarget").startswith("Preempted to accommodate a workload")
+    assert gates_of(await here.pod("winner")) == []
+    assert "finalizers" not in victim["metadata"]
+    reasons = [reason for reason, _ in await here.events("Pod")]
+    assert "Stopped" in reasons
+
+
+async def test_a_pod_whose_workload_is_deleted_goes_with_it(fleet: Fleet) -> None:
+    here = await start(fleet, quota="1")
+    await here.create(pod("single", cpu="2"))
+    assert gates_of(await here.pod("single")) == ["admission", "topology"]
+    workload = await here.workload()
+    await here.delete(WORKLOAD, workload["metadata"]["name"])
+    with pytest.raises(NotFound):
+        await here.pod("single")
+    assert await here.workloads() == []
+
+
+@pytest.mark.rule("kueue 3.10")
+async def test_the_workload_of_a_deleted_pod_is_over(fleet: Fleet) -> None:
+    here = await start(fleet)
+    await here.create(pod("single"))
+    await here.run("single")
+    await here.delete(POD, "single")
+    workload = await here.workload()
+    assert conditions(workload)["Finished"] == ("True", "OwnerNotFound")
+    assert "finalizers" not in workload["metadata"]
+
+
+@pytest.mark.rule("jobs A.2")
+@pytest.mark.parametrize(
+    ("namespace", "labels"),
+    [("kube-system", {}), ("default", {"queue-name": ""})],
+    ids=["a namespace that is not managed", "no queue"],
+)
+async def test_pods_that_are_left_alone(
+    fleet: Fleet, namespace: str, labels: dict[str, str]
+) -> None:
+    here = await start(fleet)
+    made = await here.create(pod("single", labels=labels, metadata={"namespace": namespace}))
+    assert gates_of(made) == []
+    assert "finalizers" not in made["metadata"]
+    assert await here.workloads() == []
+
+
+async def test_pods_of_a_managed_job_are_its_own_affair(fleet: Fleet) -> None:
+    here = await start(fleet)
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "j",
+            "namespace": "default",
+            "labels": {f"{K}/queue-name": "main"},
+        },
+        "spec": {"template": {"spec": pod("x")["spec"]}},
+    }
+    owner = await here.create(job)
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "j",
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    made = await here.create(pod("child", metadata={"ownerReferences": [reference]}))
+    assert gates_of(made) == []
+    assert len(await here.workloads()) == 1

@@ -1,0 +1,133 @@
+"""The table of metrics is the one that dashboards go by."""
+
+import pytest
+
+from fleetqueue.metrics.definitions import (
+    CREATION,
+    DEFINITIONS,
+    LONG_WAIT,
+    ROLE,
+    WAIT,
+    Kind,
+    wait_buckets,
+)
+
+pytestmark = pytest.mark.rule("kueue 11.2")
+
+# fmt: off
+QUEUE_CLASS = ["cluster_queue", "priority_class"]
+LOCAL_CLASS = ["name", "namespace", "priority_class"]
+QUOTA = ["cohort", "cluster_queue", "flavor", "resource"]
+TABLE = {
+    "counter": {
+        "admission_attempts_total": ["result"],
+        "preemption_target_recomputations_total": ["cluster_queue", "result"],
+        "quota_reserved_workloads_total": QUEUE_CLASS,
+        "admitted_workloads_total": QUEUE_CLASS,
+        "finished_workloads_total": QUEUE_CLASS,
+        "evicted_workloads_total":
+            ["cluster_queue", "reason", "underlying_cause", "priority_class"],
+        "evicted_workloads_once_total":
+            ["cluster_queue", "reason", "underlying_cause", "priority_class"],
+        "preempted_workloads_total": ["preempting_cluster_queue", "reason"],
+        "cohort_subtree_admitted_workloads_total": ["cohort", "priority_class"],
+        "local_queue_quota_reserved_workloads_total": LOCAL_CLASS,
+        "local_queue_admitted_workloads_total": LOCAL_CLASS,
+        "local_queue_finished_workloads_total": LOCAL_CLASS,
+        "local_queue_evicted_workloads_total":
+            ["name", "namespace", "reason", "underlying_cause", "priority_class"],
+        "multikueue_workloads_dispatched_total": ["cluster_queue", "cluster"],
+        "multikueue_workloads_admitted_total": ["cluster_queue", "cluster"],
+    },
+    "gauge": {
+        "admission_cycle_preemption_skips": ["cluster_queue"],
+        "build_info": ["git_version", "git_commit", "build_date", "go_version", "compiler",
+                       "platform"],
+        "pending_workloads": ["cluster_queue", "status"],
+        "pending_scheduling_hashes": ["cluster_queue", "status"],
+        "finished_workloads": ["cluster_queue"],
+        "reserving_active_workloads": ["cluster_queue"],
+        "admitted_active_workloads": ["cluster_queue"],
+        "cluster_queue_status": ["cluster_queue", "status"],
+        "unadmitted_workloads": ["cluster_queue", "reason", "underlying_cause"],
+        "cluster_queue_info": ["cluster_queue", "parent_cohort", "root_cohort"],
+        "cluster_queue_weighted_share": ["cluster_queue", "cohort"],
+        "cluster_queue_resource_reservation": QUOTA,
+        "cluster_queue_resource_usage": QUOTA,
+        "cluster_queue_nominal_quota": QUOTA,
+        "cluster_queue_borrowing_limit": QUOTA,
+        "cluster_queue_lending_limit": QUOTA,
+        "cluster_queue_resource_pending": ["cluster_queue", "resource"],
+        "cohort_weighted_share": ["cohort"],
+        "cohort_info": ["cohort", "parent_cohort", "root_cohort"],
+        "cohort_subtree_quota": ["cohort", "flavor", "resource"],
+        "cohort_subtree_resource_reservations": ["cohort", "flavor", "resource"],
+        "cohort_subtree_admitted_active_workloads": ["cohort"],
+        "local_queue_pending_workloads": ["name", "namespace", "status"],
+        "local_queue_finished_workloads": ["name", "namespace"],
+        "local_queue_reserving_active_workloads": ["name", "namespace"],
+        "local_queue_admitted_active_workloads": ["name", "namespace"],
+        "local_queue_status": ["name", "namespace", "active"],
+        "local_queue_unadmitted_workloads":
+            ["name", "namespace", "cluster_queue", "reason", "underlying_cause"],
+        "local_queue_resource_reservation": ["name", "namespace", "flavor", "resource"],
+        "local_queue_resource_usage": ["name", "namespace", "flavor", "resource"],
+        "local_queue_admission_fair_sharing_usage": ["name", "namespace", "cluster_queue"],
+    },
+    "histogram": {
+        "admission_attempt_duration_seconds": ["result"],
+        "quota_reserved_wait_time_seconds": QUEUE_CLASS,
+        "admission_wait_time_seconds": QUEUE_CLASS,
+        "admission_checks_wait_time_seconds": QUEUE_CLASS,
+        "ready_wait_time_seconds": QUEUE_CLASS,
+        "admitted_until_ready_wait_time_seconds": QUEUE_CLASS,
+        "execution_time_seconds": QUEUE_CLASS,
+        "pods_ready_to_evicted_time_seconds": ["cluster_queue", "reason", "underlying_cause"],
+        "workload_eviction_latency_seconds": ["cluster_queue", "reason"],
+        "workload_creation_latency_seconds": ["job_kind"],
+        "pod_scheduling_gate_removal_seconds": ["name", "cluster_queue", "is_group"],
+        "local_queue_quota_reserved_wait_time_seconds": LOCAL_CLASS,
+        "local_queue_admission_wait_time_seconds": LOCAL_CLASS,
+        "local_queue_admission_checks_wait_time_seconds": LOCAL_CLASS,
+        "local_queue_ready_wait_time_seconds": LOCAL_CLASS,
+        "local_queue_admitted_until_ready_wait_time_seconds": LOCAL_CLASS,
+        "local_queue_execution_time_seconds": LOCAL_CLASS,
+    },
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_names_types_and_labels_are_those_of_the_table(kind: Kind) -> None:
+    known = {each.name: list(each.labels) for each in DEFINITIONS.values() if each.kind is kind}
+
+    assert known == TABLE[kind.value]
+
+
+def test_all_but_build_info_end_with_the_role() -> None:
+    without = [each.name for each in DEFINITIONS.values() if each.all_labels[-1] != ROLE]
+
+    assert without == ["build_info"]
+
+
+def test_bounds_double_from_two_and_a_half_on() -> None:
+    assert wait_buckets(5) == (1, 2.5, 5, 10, 20)
+    assert (len(WAIT), WAIT[-1]) == (14, 10240)
+    assert (len(LONG_WAIT), LONG_WAIT[-1]) == (16, 40960)
+    assert (len(CREATION), CREATION[0], CREATION[-1]) == (11, 0.01, 10.24)
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [
+        ("admission_wait_time_seconds", LONG_WAIT),
+        ("execution_time_seconds", LONG_WAIT),
+        ("local_queue_execution_time_seconds", LONG_WAIT),
+        ("local_queue_admission_wait_time_seconds", WAIT),
+        ("quota_reserved_wait_time_seconds", WAIT),
+        ("workload_eviction_latency_seconds", WAIT),
+        ("workload_creation_latency_seconds", CREATION),
+    ],
+)
+def test_histograms_have_their_bounds(name: str, bounds: tuple[float, ...]) -> None:
+    assert DEFINITIONS[name].buckets == bounds
