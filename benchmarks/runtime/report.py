@@ -42,15 +42,14 @@ def simulated(theirs: Cluster, ours: Cluster) -> list[str]:
             a.cpu / b.cpu,
             a.peak_bytes / b.peak_bytes,
         )
-        told = " | ".join(f"**1/{ratio:.1f}**" for ratio in ratios)
+        told = " | ".join(map(_ratio, ratios))
         lines.append(f"| {scenario} | {_cell(a)} | {_cell(b)} | {told} |")
-    empty = f"**1/{theirs.empty_bytes / ours.empty_bytes:.1f}**"
+    empty = _ratio(theirs.empty_bytes / ours.empty_bytes)
     sizes = f"{_mib(theirs.empty_bytes)} | {_mib(ours.empty_bytes)}"
     return [*lines, f"| nothing, just started | {sizes} | | | {empty} |"]
 
 
 def processes(count: int, cost: Cost, memory: dict[str, Any]) -> list[str]:
-    grown = memory["server"] - memory["empty"]
     return [
         f"| {count} processes from one Job, on ours | |",
         "|---|---|",
@@ -58,7 +57,7 @@ def processes(count: int, cost: Cost, memory: dict[str, Any]) -> list[str]:
         f"| from their end until the Job is complete | {cost.seconds['ended']:.1f} s |",
         f"| CPU of the server and its shepherd | {cost.cpu:.1f} s |",
         f"| memory of the server before, and while all run | {_mib(memory['empty'])}, "
-        f"{_mib(memory['server'])} ({_mib(grown / count)} for each) |",
+        f"{_mib(memory['server'])} |",
         f"| memory of the {count} Python processes themselves | {_mib(memory['processes'])} |",
     ]
 
@@ -70,9 +69,14 @@ def noise(*clusters: Cluster) -> str:
     spread = max(max(each) / min(each) for each in times)
     others = [cost.others for costs in rounds for cost in costs]
     return (
-        f"Others used {min(others):.0%} to {max(others):.0%} of the cores meanwhile; the slowest "
+        f"Others used {min(others):.0%} to {max(others):.0%} of the cores meanwhile; the slowest\n"
         f"round took at most {spread:.1f} times as long as the fastest."
     )
+
+
+def _ratio(times: float) -> str:
+    """How many times more the others took; where they took less, that."""
+    return f"**1/{times:.1f}**" if times >= 1 else f"**{1 / times:.1f}x**"
 
 
 def _cell(cost: Cost) -> str:

@@ -21,7 +21,7 @@ def test_help_lists_the_commands() -> None:
     assert (code, err) == (0, "")
     listed = out.split("Commands:")[1].splitlines()
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
-    assert names == ["crds", "serve", "version"]
+    assert names == ["controller", "crds", "install", "serve", "version"]
 
 
 @pytest.mark.parametrize("command", ["crds", "serve", "version"])
@@ -62,3 +62,19 @@ def test_serve_on_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert "cannot be read as a fleetqueue database" in err
     assert "Traceback" not in err
+
+
+def test_a_gate_that_nobody_knows_is_named(tmp_path: Path) -> None:
+    code, out, err = run("serve", "--data", str(tmp_path), "--feature-gates", "Nope=true")
+    assert (code, out) == (1, "")
+    assert "unrecognized feature gate: Nope" in err
+
+
+def test_a_configuration_that_is_wrong_is_told_before_anything_starts(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: 1\n"
+    )
+    code, out, err = run("serve", "--data", str(tmp_path), "--config", str(config))
+    assert (code, out) == (1, "")
+    assert 'unknown field "nonsense"' in err

@@ -36,8 +36,20 @@ PLURALS = {
     "TrainingRuntime": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{ns}/trainingruntimes",
     "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{ns}/mpijobs",
     "RayJob": "/apis/ray.io/v1/namespaces/{ns}/rayjobs",
+    "RayCluster": "/apis/ray.io/v1/namespaces/{ns}/rayclusters",
+    "RayService": "/apis/ray.io/v1/namespaces/{ns}/rayservices",
     "AppWrapper": "/apis/workload.codeflare.dev/v1beta2/namespaces/{ns}/appwrappers",
     "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{ns}/leaderworkersets",
+    "Workload": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads",
+    "LocalQueue": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/localqueues",
+    "ClusterQueue": "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    "Cohort": "/apis/kueue.x-k8s.io/v1beta2/cohorts",
+    "ResourceFlavor": "/apis/kueue.x-k8s.io/v1beta2/resourceflavors",
+    "AdmissionCheck": "/apis/kueue.x-k8s.io/v1beta2/admissionchecks",
+    "Topology": "/apis/kueue.x-k8s.io/v1beta2/topologies",
+    "MultiKueueConfig": "/apis/kueue.x-k8s.io/v1beta2/multikueueconfigs",
+    "MultiKueueCluster": "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters",
+    "WorkloadPriorityClass": "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
 }
 
 
@@ -95,7 +107,8 @@ class Live:
         return obj
 
     def all(self, kind: str) -> list[Object]:
-        answer = self.send("GET", self.path(kind))[1]
+        status, answer = self.send("GET", self.path(kind))
+        assert status == 200, answer
         self._looked_at.setdefault((self.path(kind), ""), answer["metadata"]["resourceVersion"])
         found: list[Object] = answer["items"]
         return found

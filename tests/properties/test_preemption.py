@@ -121,7 +121,7 @@ def fits(state: State, pending: Workload, wanted: Amounts, may_borrow: bool) -> 
 @pytest.mark.rule("kueue 7.3")
 @pytest.mark.rule("kueue 7.4")
 @pytest.mark.rule("kueue 7.7")
-@settings(MANY, max_examples=1200)
+@settings(MANY, max_examples=600)
 @given(MODES, trees(), HOLDERS, PENDING)
 def test_it_is_what_the_rules_give_word_by_word(
     mode: Settings,

@@ -217,7 +217,7 @@ def _values(tree: QuotaTree) -> dict[str, Any]:
 
 
 @pytest.mark.rule("kueue 6.3")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     TREES,
     st.lists(st.tuples(st.sampled_from(QUEUES), USAGE, st.booleans()), min_size=5, max_size=40),

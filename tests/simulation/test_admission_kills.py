@@ -26,7 +26,7 @@ from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 pytestmark = [pytest.mark.rule("kueue 4.1"), pytest.mark.rule("kueue 6.1")]
 
 SEEDS = int(os.environ.get("FLEETQUEUE_SEEDS", "20"))
-WORKLOADS = int(os.environ.get("FLEETQUEUE_WORKLOADS", "100"))
+WORKLOADS = int(os.environ.get("FLEETQUEUE_WORKLOADS", "60"))
 QUEUES = ("a", "b", "c")
 NOMINAL, BORROWED = 20, 30
 CLASSES = (("1", 50, 7), ("5", 100, 2), ("20", 200, 1))
@@ -107,6 +107,14 @@ class World:
             await self.client.create(local_queue(name, name))
         self.kill_admission = self.fleet.run_all(self._install, on=self.cluster)
         await self.fleet.settle()
+        await self._borrow()
+
+    async def _borrow(self) -> None:
+        """One queue holds most of what is there when another wants its own back."""
+        for _ in range(9):
+            await self._create("5", 100, "a")
+        await self.fleet.settle()
+        await self._create("20", 200, "b")
 
     def _install(self, manager: object) -> None:
         parts.install(manager, AdmissionSettings())
@@ -115,7 +123,9 @@ class World:
         try:
             if len(self.made) < WORKLOADS:
                 for _ in range(self.random.randint(1, 8)):
-                    await self._create()
+                    weights = [each[2] for each in CLASSES]
+                    ((cpu, priority, _),) = self.random.choices(CLASSES, weights)
+                    await self._create(cpu, priority, self.random.choice(QUEUES))
             await self._run_jobs()
             if self.random.random() < chance_of_kill:
                 await self._kill()
@@ -126,11 +136,9 @@ class World:
         if not self.cluster.is_up:
             await self._restart_server()
 
-    async def _create(self) -> None:
-        weights = [each[2] for each in CLASSES]
-        ((cpu, priority, _),) = self.random.choices(CLASSES, weights)
+    async def _create(self, cpu: str, priority: int, queue: str) -> None:
         name = f"w-{len(self.made)}"
-        made = workload(name, cpu, self.random.choice(QUEUES), priority=priority)
+        made = workload(name, cpu, queue, priority=priority)
         self.made.add(name)
         try:
             await self.client.create(made)

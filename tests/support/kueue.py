@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from fleetqueue import kueue
 from fleetqueue.admission import kinds, parts
-from fleetqueue.admission.settings import AdmissionSettings
+from fleetqueue.admission.settings import AdmissionSettings, read_settings
 from fleetqueue.admission.webhooks import webhooks
 from fleetqueue.api.crds import all_crds
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import gates
+from fleetqueue.api.times import format_time
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import EVENTS, Object, Resource
@@ -17,6 +19,10 @@ from fleetqueue.testing import Fleet, FleetCluster
 
 API = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "default"
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+"""
 
 
 class Kueue:
@@ -35,7 +41,13 @@ class Kueue:
         fleet: Fleet,
         settings: AdmissionSettings | None = None,
         wanted_gates: Mapping[str, bool] | None = None,
+        *,
+        config: str = "",
     ) -> "Kueue":
+        """`config`: what a configuration file says beside its kind, instead of settings."""
+        if config or (wanted_gates and settings is None):
+            options = kueue.read_options(CONFIGURATION + config, wanted_gates)
+            settings = read_settings(options.config, options.gates)
         cluster = await fleet.add_cluster("one")
         await cls.prepare(fleet, cluster, wanted_gates)
         made = cls(fleet, cluster)
@@ -103,6 +115,62 @@ class Kueue:
     async def finish(self, name: str) -> None:
         found = await self.workload(name)
         await self.write(status_of.finish(found, "Succeeded", "done", self.fleet.clock.now()))
+
+    async def stop_evicted(self) -> list[str]:
+        """All jobs whose workloads are evicted stop; their names."""
+        found = (await self.client.list(kinds.WORKLOAD, NAMESPACE)).items
+        evicted = sorted(
+            str(each["metadata"]["name"])
+            for each in found
+            if status_of.is_evicted(each) and status_of.has_quota(each)
+        )
+        for name in evicted:
+            await self.release(name)
+        return evicted
+
+    async def ready(self, name: str, *, is_ready: bool = True, reason: str = "Started") -> None:
+        """Its pods are, or are not, up."""
+        condition = {
+            "type": "PodsReady",
+            "status": str(is_ready),
+            "reason": reason,
+            "message": "as the job says",
+            "lastTransitionTime": format_time(self.fleet.clock.now()),
+        }
+        body = {
+            "apiVersion": API,
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "status": {"conditions": [condition]},
+        }
+        await self.client.apply(body, force=True, subresource="status", field_manager="pods-ready")
+        await self.fleet.settle()
+
+    async def check(self, name: str, check: str, state: str, **more: Any) -> None:
+        """The controller of an admission check says something of a workload."""
+        said = {
+            "name": check,
+            "state": state,
+            "message": more.pop("message", ""),
+            "lastTransitionTime": format_time(self.fleet.clock.now()),
+            **more,
+        }
+        before = (await self.workload(name)).get("status", {}).get("admissionChecks") or []
+        others = [each for each in before if each["name"] != check]
+        patch = {"status": {"admissionChecks": [*others, said]}}
+        await self.patch(kinds.WORKLOAD, name, patch, "status")
+
+    async def activate(self, check: str) -> None:
+        """The controller of an admission check takes it up."""
+        condition = {
+            "type": "Active",
+            "status": "True",
+            "reason": "Active",
+            "message": "ready",
+            "lastTransitionTime": format_time(self.fleet.clock.now()),
+        }
+        patch = {"status": {"conditions": [condition]}}
+        await self.patch(kinds.ADMISSION_CHECK, check, patch, "status")
 
     async def release(self, name: str) -> None:
         """The job has stopped: an evicted workload gives its quota back."""
@@ -192,6 +260,24 @@ def cohort(name: str, quota: str = "", parent: str = "", **spec: Any) -> Object:
         queue = cluster_queue(name, quota)
         body["resourceGroups"] = queue["spec"]["resourceGroups"]
     return {"apiVersion": API, "kind": "Cohort", "metadata": {"name": name}, "spec": body}
+
+
+def admission_check(name: str, controller: str) -> Object:
+    return {
+        "apiVersion": API,
+        "kind": "AdmissionCheck",
+        "metadata": {"name": name},
+        "spec": {"controllerName": controller},
+    }
+
+
+def priority_class(name: str, value: int) -> Object:
+    return {
+        "apiVersion": API,
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
 
 
 def pod_set(

@@ -3,6 +3,7 @@ and generated names are told by what they are, not by their value.
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -255,3 +256,28 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return value
+
+
+# Who owns what
+
+
+def owned(obj: Object) -> dict[tuple[str, str, str], set[str]]:
+    """By manager, operation and subresource, the paths of its fields."""
+    found = {}
+    for entry in obj["metadata"].get("managedFields") or ():
+        by = (entry["manager"], entry["operation"], entry.get("subresource", ""))
+        found[by] = {plain(path) for path in _paths("", entry["fieldsV1"])}
+    return found
+
+
+def _paths(path: str, fields: Mapping[str, Any]) -> Iterable[str]:
+    for key, inner in fields.items():
+        if key == ".":
+            yield path
+        elif key.startswith("k:"):
+            [(name, value)] = json.loads(key[2:]).items()
+            below = f"{path}[{name}={value}]"
+            yield from _paths(below, inner) if inner else (below,)
+        else:
+            below = f"{path}.{key[2:]}" if path else key[2:]
+            yield from _paths(below, inner) if inner else (below,)

@@ -56,14 +56,25 @@ class Whole:
         await self.seen.__aexit__(kind, value, trace)
 
     async def create(self, *objects: Object) -> None:
-        """One after the other, each when all is quiet; objects without a namespace get ours."""
+        """One after the other, each when all is quiet; in our namespace."""
         for obj in objects:
+            if "namespace" in obj["metadata"]:
+                obj = {**obj, "metadata": {**obj["metadata"], "namespace": self.space}}
             await self.client.create(obj)
             await self.fleet.settle()
 
     async def passes(self, **span: float) -> None:
         await self.fleet.passes(**span)
         await self.fleet.settle()
+
+    async def patch(self, kind: Resource, name: str, patch: Object, subresource: str = "") -> None:
+        space = self.space if kind.namespaced else ""
+        await self.client.patch(kind, name, patch, space, subresource=subresource)
+        await self.fleet.settle()
+
+    async def names(self, kind: Resource) -> list[str]:
+        found = (await self.client.list(kind, self.space)).items
+        return sorted(str(each["metadata"]["name"]) for each in found)
 
     async def get(self, kind: Resource, name: str) -> Object:
         return dict(await self.client.get(kind, name, self.space if kind.namespaced else ""))

@@ -13,7 +13,7 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.api.selectors import LabelSelector
 from fleetqueue.metrics.registry import Reading
-from fleetqueue.queueing.amounts import UNLIMITED, FlavorResource
+from fleetqueue.queueing.amounts import UNLIMITED, FlavorResource, add_to, minus, total
 from fleetqueue.queueing.fairness import Share, share
 from fleetqueue.queueing.queues import Counts
 from fleetqueue.queueing.quota import Node
@@ -118,13 +118,14 @@ class Gauges:
 
     def _quota(self, name: str) -> Iterator[Reading]:
         ledger = self._ledger
-        queue, holders = ledger.state.queues[name], list(ledger.holders(name))
-        reserved = counting.used_by(holders)
-        used = counting.used_by(each for each in holders if each.is_admitted)
+        queue, reserved = ledger.state.queues[name], ledger.state.node(name).usage
+        waiting = (each for each in ledger.holders(name) if not each.is_admitted)
+        unused = counting.used_by(waiting)
         for at, quota in queue.quotas.items():
             labels = (queue.cohort, name, *at)
-            yield "cluster_queue_resource_reservation", labels, _units(at[1], reserved.get(at, 0))
-            yield "cluster_queue_resource_usage", labels, _units(at[1], used.get(at, 0))
+            used = minus(reserved.get(at, 0), unused.get(at, 0))
+            yield "cluster_queue_resource_reservation", labels, _amount(reserved, at)
+            yield "cluster_queue_resource_usage", labels, _units(at[1], used)
             yield "cluster_queue_nominal_quota", labels, _units(at[1], quota.nominal)
             yield "cluster_queue_borrowing_limit", labels, _limit(at[1], quota.borrowing_limit)
             yield "cluster_queue_lending_limit", labels, _limit(at[1], quota.lending_limit)
@@ -170,13 +171,12 @@ class Gauges:
         tree = self._ledger.state.tree
         yield "cohort_info", (cohort.name, *_above(cohort)), 1
         below = [] if tree.has_cycle(cohort) else list(tree.queues_below(cohort))
-        holders = [each for node in below for each in self._ledger.holders(node.name)]
-        reserved = counting.used_by(holders)
         for at, amount in cohort.subtree.items():
             labels = (cohort.name, *at)
             yield "cohort_subtree_quota", labels, _units(at[1], amount)
-            told = _units(at[1], reserved.get(at, 0))
-            yield "cohort_subtree_resource_reservations", labels, told
+            reserved = total(node.used(at) for node in below)
+            yield "cohort_subtree_resource_reservations", labels, _units(at[1], reserved)
+        holders = (each for node in below for each in self._ledger.holders(node.name))
         admitted = sum(each.is_admitted for each in holders)
         yield "cohort_subtree_admitted_active_workloads", (cohort.name,), admitted
 
@@ -214,7 +214,9 @@ class Gauges:
         yield "local_queue_reserving_active_workloads", labels, len(holders)
         yield "local_queue_admitted_active_workloads", labels, len(admitted)
         if self._settings.tells_quota:
-            reserved, used = counting.used_by(holders), counting.used_by(admitted)
+            used = counting.used_by(admitted)
+            reserved = counting.used_by(each for each in holders if not each.is_admitted)
+            add_to(reserved, used)
             for at in self._ledger.state.queues[queue].quotas:
                 places = (*labels, *at)
                 yield "local_queue_resource_reservation", places, _amount(reserved, at)
@@ -224,8 +226,8 @@ class Gauges:
         if not self._settings.tells_unadmitted:
             return
         for (local, held, reason, cause), count in self._tallies.unadmitted.items():
-            if local in told:
-                home = self._home(local, held)
+            home = self._home(local, held)
+            if local in told and home in self._ledger.state.queues:
                 labels = (local.name, local.namespace, home, reason, cause)
                 yield "local_queue_unadmitted_workloads", labels, count
 

@@ -6,7 +6,7 @@ controllers and people ask it for counts. It holds no client.
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from fleetqueue.admission.queue_book import QueueBook
 from fleetqueue.admission.surroundings import Namespaces
@@ -19,11 +19,20 @@ from fleetqueue.queueing.admissibility import namespace_problem, resources_probl
 from fleetqueue.queueing.amounts import Requests
 from fleetqueue.queueing.queues import Counts, Requeue
 from fleetqueue.queueing.reading import ReadingRules
-from fleetqueue.queueing.requests import completed
+from fleetqueue.queueing.requests import Surroundings, completed
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
 
 Json = dict[str, Any]
+
+
+class _Reading(NamedTuple):
+    """What an object was read into, and by what."""
+
+    obj: Json
+    queue: str
+    around: Surroundings
+    workload: Workload
 
 
 class Ledger(QueueBook):
@@ -45,6 +54,8 @@ class Ledger(QueueBook):
         """Workloads that hold quota and whose pods are not all ready."""
         self._now = now
         self._objects: dict[Key, Json] = {}
+        self._readings: dict[Key, _Reading] = {}
+        """Of those that wait or hold quota."""
         self._of_local: dict[Key, dict[Key, None]] = {}
         """The workloads that name a LocalQueue."""
         self._waits_in: dict[Key, str] = {}
@@ -80,10 +91,18 @@ class Ledger(QueueBook):
 
     def read(self, obj: Json) -> Workload:
         """The object as decisions see it."""
-        local = self.local_queues.get(_local_queue(obj))
+        key, local = _key(obj), self.local_queues.get(_local_queue(obj))
         queue = "" if local is None else local.cluster_queue
-        around = self.namespaces.around(obj["metadata"].get("namespace") or "")
-        return reading.read_workload(obj, queue, self.rules, around)
+        around = self.namespaces.around(key.namespace)
+        known = self._readings.get(key)
+        before = None
+        if known is not None and known.around is around:
+            if known.obj is obj and known.queue == queue:
+                return known.workload
+            before = known.workload if reading.has_same_pods(known.obj, obj) else None
+        found = reading.read_workload(obj, queue, self.rules, around, before=before)
+        self._readings[key] = _Reading(obj, queue, around, found)
+        return found
 
     def problem(self, obj: Json, queue: str) -> str:
         """Why a workload may not be tried in a queue, whatever is free there."""
@@ -162,6 +181,7 @@ class Ledger(QueueBook):
 
     def _leave(self, key: Key) -> None:
         self._release(key)
+        self._readings.pop(key, None)
         name = self._dequeue(key)
         if name is not None:
             self.unpark_later(name)

@@ -7,6 +7,7 @@ from fleetqueue.api import selectors
 from fleetqueue.api.kueue.config import Configuration
 from fleetqueue.api.model import write
 from fleetqueue.api.selectors import LabelSelector
+from fleetqueue.metrics.custom_labels import CustomLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class MetricSettings:
     tells_unadmitted: bool = True
     tells_readiness: bool = True
     """Whether pods are waited for."""
+    custom: tuple[CustomLabel, ...] = ()
 
 
 def read_settings(config: Configuration, on: Mapping[str, bool]) -> MetricSettings:
@@ -34,6 +36,20 @@ def read_settings(config: Configuration, on: Mapping[str, bool]) -> MetricSettin
         tells_creation=on["MetricForWorkloadCreationLatency"],
         tells_unadmitted=on["UnadmittedWorkloadsObservability"],
         tells_readiness=waits is not None,
+        custom=_custom(config) if on["CustomMetricLabels"] else (),
+    )
+
+
+def _custom(config: Configuration) -> tuple[CustomLabel, ...]:
+    return tuple(
+        CustomLabel(
+            each.name,
+            getattr(each, "source_kind", ""),
+            each.source_label_key,
+            each.source_annotation_key,
+            frozenset(getattr(each, "tracked_values", ())),
+        )
+        for each in config.metrics.custom_labels
     )
 
 

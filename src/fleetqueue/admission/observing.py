@@ -20,6 +20,7 @@ from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.informer import Informer
 from fleetqueue.kube.resources import key_of
+from fleetqueue.metrics.custom_labels import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, CustomLabels
 from fleetqueue.metrics.registry import FOLLOWER, Metrics
 from fleetqueue.queueing.assignment import Mode
 from fleetqueue.queueing.plan import Admit, Evict, Place, Plan, Preempt, Wait
@@ -47,6 +48,7 @@ class Observer:
         self._now = now
         self._preempting: dict[Key, str] = {}
         """By victim, the ClusterQueue for which it was chosen to go."""
+        metrics.custom = CustomLabels(settings.custom)
         metrics.sources.append(Gauges(ledger, self.tallies, settings).readings)
 
     # Workloads
@@ -67,20 +69,24 @@ class Observer:
         return self.metrics.role() != FOLLOWER
 
     def _measure(self, old: Json | None, new: Json) -> None:
-        for each in measuring.measure(old, new, self._now(), self._settings):
-            queue = self._queue(old, new)
-            self._note(each, each.name, queue)
-            local = _local_queue(new)
-            if each.is_local and self.tallies.is_told(local, self._settings.local_queues):
-                self._note(each, f"local_queue_{each.name}", local.name, local.namespace)
+        found = list(measuring.measure(old, new, self._now(), self._settings))
+        if not found:
+            return
+        queue, local = self._queue(old, new), _local_queue(new)
+        is_told = self.tallies.is_told(local, self._settings.local_queues)
+        for each in found:
+            self._note(each, new, each.name, queue)
+            if each.is_local and is_told:
+                self._note(each, new, f"local_queue_{each.name}", local.name, local.namespace)
             if each.name == "admitted_workloads_total":
-                self._count_cohorts(queue, each.labels)
+                self._count_cohorts(queue, each.labels, new)
 
-    def _note(self, what: measuring.Measurement, name: str, *whose: str) -> None:
+    def _note(self, what: measuring.Measurement, obj: Json, name: str, *whose: str) -> None:
+        labels = (*whose, *what.labels)
         if what.seconds is None:
-            self.metrics.count(name, *whose, *what.labels)
+            self.metrics.count(name, *labels, workload=obj)
         else:
-            self.metrics.observe(name, what.seconds, *whose, *what.labels)
+            self.metrics.observe(name, what.seconds, *labels, workload=obj)
 
     def _queue(self, old: Json | None, new: Json) -> str:
         """The ClusterQueue that the change concerns: one that was held, or that of its queue."""
@@ -88,11 +94,12 @@ class Observer:
         local = self._ledger.local_queues.get(_local_queue(new))
         return held or ("" if local is None else local.cluster_queue)
 
-    def _count_cohorts(self, queue: str, more: tuple[str, ...]) -> None:
+    def _count_cohorts(self, queue: str, more: tuple[str, ...], obj: Json) -> None:
         node = self._ledger.state.tree.queues.get(queue)
         if node is not None and self._settings.tells_cohorts:
             for cohort in list(node.ancestry())[1:]:
-                self.metrics.count("cohort_subtree_admitted_workloads_total", cohort.name, *more)
+                labels = (cohort.name, *more)
+                self.metrics.count("cohort_subtree_admitted_workloads_total", *labels, workload=obj)
 
     def _measure_preemption(self, old: Json | None, new: Json) -> None:
         reason = measuring.preemption_reason(old, new)
@@ -109,13 +116,18 @@ class Observer:
     # Queues
 
     def cluster_queue(self, old: Json | None, new: Json | None) -> None:
+        self.metrics.custom.put(CLUSTER_QUEUE, _name(old, new), new)
         if old is not None and new is None:
             name = old["metadata"]["name"]
             self.metrics.remove(cluster_queue=name)
             self.metrics.remove(preempting_cluster_queue=name)
             self.tallies.skips.pop(name, None)
 
+    def cohort(self, old: Json | None, new: Json | None) -> None:
+        self.metrics.custom.put(COHORT, _name(old, new), new)
+
     def local_queue(self, old: Json | None, new: Json | None) -> None:
+        self.metrics.custom.put(LOCAL_QUEUE, _name(old, new), new)
         if new is not None:
             self.tallies.locals[key_of(new)] = LocalFacts.of(new)
         elif old is not None:
@@ -178,6 +190,7 @@ def observe(cluster: Cluster, observer: Observer, scheduler: Scheduler) -> None:
     for kind, listener in (
         (kinds.CLUSTER_QUEUE, observer.cluster_queue),
         (kinds.LOCAL_QUEUE, observer.local_queue),
+        (kinds.COHORT, observer.cohort),
     ):
         informer: Informer[Any] = cluster.informer(kind)
         informer.listen(listener)
@@ -203,6 +216,12 @@ def _was_skipped(wait: Wait) -> bool:
     found = wait.assignment
     is_skip = wait.requeue is Requeue.FAILED_AFTER_NOMINATION
     return is_skip and found is not None and found.mode is Mode.PREEMPT
+
+
+def _name(old: Json | None, new: Json | None) -> tuple[str, ...]:
+    """As the labels of metrics have it: the name, and the namespace where there is one."""
+    metadata = (new or old or {})["metadata"]
+    return tuple(metadata[each] for each in ("name", "namespace") if metadata.get(each))
 
 
 def _local_queue(obj: Json) -> Key:

@@ -1,7 +1,9 @@
 """What admission runs on one cluster: the ledger, the scheduler, the controllers."""
 
 from dataclasses import dataclass
+from functools import partial
 
+from fleetqueue.admission import workers
 from fleetqueue.admission.controllers import in_use
 from fleetqueue.admission.controllers.cluster_queue import cluster_queue_operator
 from fleetqueue.admission.controllers.cohort import cohort_operator
@@ -59,5 +61,6 @@ def install(
     manager.add_task(
         "scheduler", scheduler.run, needs_leader=True, is_busy=lambda: scheduler.is_busy
     )
+    metrics.sources.append(partial(workers.readings, manager))
     observe(cluster, Observer(ledger, metrics, settings.metrics, now), scheduler)
     return Admission(ledger, scheduler, metrics)

@@ -1,20 +1,19 @@
 """Writes what the scheduler decided: reservations, reasons to wait, evictions, and their events."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
 from fleetqueue.admission.controllers.workload import checks_for
+from fleetqueue.admission.delivery import deliver
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue.admission_status import Wording
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import key_of
 from fleetqueue.queueing.plan import Admit, FailPlace, Place, Preempt, Wait
 from fleetqueue.queueing.preemption import targets
@@ -26,8 +25,9 @@ Json = dict[str, Any]
 COMPONENT = "kueue-admission"
 WRITES_MAX = 32
 """Writes of workloads under way at once."""
+TRIES_MAX = 3
+"""How often a write is made anew where the workload changed meanwhile."""
 REPLACED = "due to workload slice aggregation"
-log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -84,21 +84,28 @@ class Writer:
         key, now = decision.workload.key, self._now()
         if not decision.reason:
             return
+        is_told = False
         async with self._alone(key):
-            obj = self._ledger.workload(key)
-            if obj is None or status.has_quota(obj) or status.is_finished(obj):
-                return
-            self._event(obj, "Warning", decision.reason, decision.message)
-            made = status.with_condition(
-                obj, status.QUOTA_RESERVED, False, decision.reason, decision.message, now
-            )
-            if decision.is_gated:
-                blocked = (True, "PreemptionGated", decision.message, now)
-                made = status.with_condition(made, status.BLOCKED_ON_PREEMPTION_GATES, *blocked)
-            made = status.settle_admitted(made, now, self._wording)
-            made = status.changed(made, resourceRequests=decision.resource_requests or None)
-            if made["status"] != obj.get("status"):
-                await self._apply(made)
+            for _ in range(TRIES_MAX):
+                obj = self._ledger.workload(key)
+                if obj is None or status.has_quota(obj) or status.is_finished(obj):
+                    return
+                if not is_told:
+                    self._event(obj, "Warning", decision.reason, decision.message)
+                    is_told = True
+                made = self._waiting(obj, decision, now)
+                if made["status"] == obj.get("status") or await self._apply(made):
+                    return
+
+    def _waiting(self, obj: Json, decision: Wait, now: datetime) -> Json:
+        made = status.with_condition(
+            obj, status.QUOTA_RESERVED, False, decision.reason, decision.message, now
+        )
+        if decision.is_gated:
+            blocked = (True, "PreemptionGated", decision.message, now)
+            made = status.with_condition(made, status.BLOCKED_ON_PREEMPTION_GATES, *blocked)
+        made = status.settle_admitted(made, now, self._wording)
+        return status.changed(made, resourceRequests=decision.resource_requests or None)
 
     async def preempt(self, decision: Preempt, state: State) -> bool:
         """Evicts all targets that are not on their way out; whether each of them is by now."""
@@ -139,13 +146,14 @@ class Writer:
 
     async def evict(self, key: Key, reason: str, message: str) -> bool:
         async with self._alone(key):
-            obj = self._ledger.workload(key)
-            if obj is None or status.is_evicted(obj):
-                return True
-            if not await self._apply(status.evict(obj, reason, message, self._now())):
-                return False
-        self._event(obj, "Normal", status.eviction_event(reason, ""), message)
-        return True
+            for _ in range(TRIES_MAX):
+                obj = self._ledger.workload(key)
+                if obj is None or status.is_evicted(obj):
+                    return True
+                if await self._apply(status.evict(obj, reason, message, self._now())):
+                    self._event(obj, "Normal", status.eviction_event(reason, ""), message)
+                    return True
+        return False
 
     async def fail_place(self, decision: FailPlace) -> None:
         obj = self._ledger.workload(decision.workload.key)
@@ -178,18 +186,7 @@ class Writer:
                 self._locks.pop(key, None)
 
     async def _apply(self, made: Json) -> bool:
-        body = status.admission_patch(made, is_strict=False)
-        try:
-            await self._cluster.apply(
-                body,
-                force=True,
-                subresource="status",
-                field_manager=status.MANAGER,
-            )
-        except KubeError as error:
-            log.info("a workload was not written: name=%s: %s", body["metadata"]["name"], error)
-            return False
-        return True
+        return await deliver(self._cluster, made)
 
     def _tell_reserved(self, made: Json, decision: Admit, now: datetime) -> None:
         queue = decision.held.cluster_queue

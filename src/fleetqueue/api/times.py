@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from fleetqueue.errors import InvalidInput
 
@@ -35,8 +36,12 @@ def format_micro_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)
 
 
+@lru_cache(maxsize=4096)
 def parse_time(text: str) -> datetime:
-    """RFC 3339, any offset, any fraction; finer than a microsecond is cut."""
+    """RFC 3339, any offset, any fraction; finer than a microsecond is cut.
+
+    The same few times stand in many objects, and are read again with each of their changes.
+    """
     return _parse(text, _LAYOUT, re.compile(r"(?:[.,](\d+))?", re.ASCII), "")
 
 

@@ -32,8 +32,15 @@ class DeclaredHook(Hook):
     def mutate(self, operation: Operation) -> None:
         webhook = self._webhook
         is_due = operation.verb == "CREATE" or webhook.defaults_updates
-        if webhook.default is not None and is_due and self._concerns(operation):
-            webhook.default(self._asked(operation))
+        if webhook.default is None or not is_due or not self._concerns(operation):
+            return
+        asked = self._asked(operation)
+        webhook.default(asked)
+        written = operation.obj
+        if written is not None and asked.obj is not written:
+            defaulted = self._converted(operation, asked.obj, written["apiVersion"])
+            written.clear()
+            written.update(defaulted)
 
     def validate(self, operation: Operation) -> None:
         of_status = operation.subresource == "status" and self._webhook.validates_status
@@ -58,15 +65,22 @@ class DeclaredHook(Hook):
             wanted = Attributes(user, verb, kind.group, kind.version, kind.plural, "", namespace)
             return self._gate.allowed(wanted).allowed
 
+        version = self._webhook.kind.api_version
+        old = operation.old
         return Asked(
-            obj=operation.obj,
-            old=operation.old,
+            obj=self._converted(operation, operation.obj, version),
+            old=None if old is None else self._converted(operation, old, version),
             now=self._core.clock.now(),
             source=self._source,
             user=user.name,
             uid=user.uid,
             may=may,
         )
+
+
+    def _converted(self, operation: Operation, obj: Object, version: str) -> Object:
+        """A webhook sees its own version of an object, whichever one was written."""
+        return self._core.convert_now(operation.call.resource, obj, version)
 
 
 def denial(webhook: Webhook, name: str, errors: Sequence[FieldError]) -> problems.ApiError:

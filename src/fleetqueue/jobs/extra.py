@@ -1,12 +1,21 @@
-"""The controllers of jobs beyond one for each kind: groups of pods, and what serves."""
+"""The controllers of jobs beyond one for each kind: pods that go in groups or as a job
+grows, and what serves.
+"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from fleetqueue.jobs import ungating
 from fleetqueue.jobs.kind import JobKind
 from fleetqueue.jobs.pod_groups import controller as pod_groups
 from fleetqueue.jobs.pods import states
+from fleetqueue.jobs.serving import leader_worker_set, stateful_set
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.frame import Operator
+
+SERVING: dict[str, Callable[[JobSettings], Operator]] = {
+    "statefulset": stateful_set.operator,
+    "leaderworkerset.x-k8s.io/leaderworkerset": leader_worker_set.operator,
+}
 
 
 def operators(kinds: Sequence[JobKind], settings: JobSettings) -> Iterator[Operator]:
@@ -14,3 +23,8 @@ def operators(kinds: Sequence[JobKind], settings: JobSettings) -> Iterator[Opera
     enabled = {kind.framework for kind in kinds}
     if states.FRAMEWORK in enabled:
         yield pod_groups.operator(settings)
+    if settings.gates.slices and any(kind.supports_slices for kind in kinds):
+        yield ungating.operator(has_ray="ray.io/raycluster" in enabled)
+    for job, make in SERVING.items():
+        if job in enabled:
+            yield make(settings)

@@ -18,3 +18,8 @@ PRIORITY_CLASS = Resource(
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 POD = Resource("", "v1", "pods", "Pod")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
+LEADER_WORKER_SET = Resource(
+    "leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"
+)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fleetqueue.base import certificates as issuing
+from fleetqueue.base.certificates import Holder, Pem, Span
 
 AUTHORITY_LIFE = timedelta(days=3650)
 SERVING_LIFE = timedelta(days=365)
@@ -25,7 +24,7 @@ class Pair:
     key: bytes
 
     def parsed(self) -> x509.Certificate:
-        return x509.load_pem_x509_certificate(self.certificate)
+        return issuing.read(self.certificate)
 
 
 @dataclass(frozen=True)
@@ -64,96 +63,19 @@ def is_due(pair: Pair, now: datetime) -> bool:
 
 
 def names_of(pair: Pair) -> set[str]:
-    extension = pair.parsed().extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    names = extension.value
-    found: set[str] = set(names.get_values_for_type(x509.DNSName))
-    return found | {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    return set(issuing.names_of(pair.parsed()))
 
 
 def make_authority(name: str, now: datetime) -> Pair:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = _subject(name)
-    builder = _builder(subject, subject, key.public_key(), now, AUTHORITY_LIFE)
-    usage = _key_usage(digital_signature=True, key_cert_sign=True, crl_sign=True)
-    signed = (
-        builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return _pair(signed, key)
+    return Pair(*issuing.make_authority(name, _span(now, AUTHORITY_LIFE), path_length=0))
 
 
 def make_serving(authority: Pair, names: Sequence[str], now: datetime) -> Pair:
-    signer = authority.parsed()
-    signing_key = serialization.load_pem_private_key(authority.key, password=None)
-    assert isinstance(signing_key, ec.EllipticCurvePrivateKey)
-    key = ec.generate_private_key(ec.SECP256R1())
-    builder = _builder(_subject(names[0]), signer.subject, key.public_key(), now, SERVING_LIFE)
-    usage = _key_usage(digital_signature=True, key_cert_sign=False, crl_sign=False)
-    signed = (
-        builder.add_extension(x509.SubjectAlternativeName([_name(n) for n in names]), False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), False
-        )
-        .sign(signing_key, hashes.SHA256())
-    )
-    return _pair(signed, key)
-
-
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    public_key: ec.EllipticCurvePublicKey,
-    now: datetime,
-    life: timedelta,
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public_key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCKS_DIFFER_BY)
-        .not_valid_after(now + life)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
-    )
-
-
-def _subject(name: str) -> x509.Name:
     # A common name has at most 64 characters; the names that count are the alternative ones.
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    holder = Holder(names[0][:64], names=names)
+    signer = Pem(authority.certificate, authority.key)
+    return Pair(*issuing.sign(signer, holder, _span(now, SERVING_LIFE)))
 
 
-def _name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _key_usage(*, digital_signature: bool, key_cert_sign: bool, crl_sign: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=digital_signature,
-        key_cert_sign=key_cert_sign,
-        crl_sign=crl_sign,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
-    return Pair(
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
-    )
+def _span(now: datetime, life: timedelta) -> Span:
+    return Span(now - CLOCKS_DIFFER_BY, now + life)

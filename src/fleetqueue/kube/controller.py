@@ -10,6 +10,7 @@ A key wakes the controller, never an event: `reconcile` sees the object as it is
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -136,6 +137,8 @@ class Loop(Generic[T]):
         self._lookup = lookup
         self.gave_up: dict[Key, GiveUp] = {}
         """Keys that wait for a change, and why."""
+        self.outcomes: Counter[str] = Counter()
+        """How often it went how: success, requeue_after, error."""
 
     async def work(self) -> None:
         """One worker; returns when the queue has been shut down and is empty."""
@@ -156,6 +159,7 @@ class Loop(Generic[T]):
             result = await (controller.gone(key) if obj is None else controller.reconcile(obj))
         except GiveUp as reason:
             self.gave_up[key] = reason
+            self.outcomes["error"] += 1
             self.queue.forget(key)
             log.info("gave up: controller=%s key=%s why=%s", controller.name, key, reason)
         except asyncio.CancelledError:
@@ -167,6 +171,7 @@ class Loop(Generic[T]):
 
     def _failed(self, key: Key, error: Exception) -> None:
         delay = self.queue.add_rate_limited(key)
+        self.outcomes["error"] += 1
         name = self.controller.name
         if isinstance(error, Conflict):
             # Somebody else wrote first: the watch brings it, and the next try sees it.
@@ -180,6 +185,7 @@ class Loop(Generic[T]):
     def _went_well(self, key: Key, result: Result) -> None:
         self.gave_up.pop(key, None)
         self.queue.forget(key)
+        self.outcomes["success" if result.after is None else "requeue_after"] += 1
         if result.after is not None:
             self.queue.add_after(key, result.after.total_seconds())
 

@@ -16,7 +16,7 @@ from fleetqueue.base.clock import Clock
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, KubeError, NotFound, Refused, ServerError
-from fleetqueue.kube.event_correlation import Correlator, Occurrence, Write
+from fleetqueue.kube.event_correlation import COMBINED_PREFIX, Correlator, Occurrence, Write
 from fleetqueue.kube.resources import EVENTS, Object
 
 NORMAL, WARNING = "Normal", "Warning"
@@ -174,9 +174,14 @@ def event_of(write: Write) -> Object:
         "reason": occurrence.reason,
         "message": occurrence.message,
         "type": occurrence.type,
-        "reportingComponent": occurrence.component,
+        "reportingComponent": "" if _is_combined(write) else occurrence.component,
         **(_in_series(write) if occurrence.action else _counted(write)),
     }
+
+
+def _is_combined(write: Write) -> bool:
+    """Of such an event only the source says who reported it, as with client-go."""
+    return write.occurrence.message.startswith(COMBINED_PREFIX)
 
 
 def _counted(write: Write) -> Object:

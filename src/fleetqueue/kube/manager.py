@@ -6,7 +6,7 @@ Stop: no new work, workers finish what they hold, tasks end, the lease is releas
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -124,6 +124,11 @@ class Manager:
     def problems(self) -> list[str]:
         """Why it is not ready, for people and probes."""
         return [problem for cluster in self._clusters for problem in cluster.problems()]
+
+    def loops(self) -> Iterator[Loop[Any]]:
+        """Every controller at its work."""
+        for running in self._controllers:
+            yield running.loop
 
     @property
     def is_idle(self) -> bool:

@@ -149,6 +149,11 @@ class WorkQueue(Generic[K]):
         return len(self._ranked)
 
     @property
+    def at_work(self) -> int:
+        """How many are worked on now."""
+        return len(self._at_work)
+
+    @property
     def delayed(self) -> int:
         return len(self._delayed)
 

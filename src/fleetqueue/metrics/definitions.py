@@ -18,7 +18,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One metric; `name` goes without the prefix."""
+    """One metric; `name` goes without the prefix that those of queues have."""
 
     name: str
     kind: Kind
@@ -26,10 +26,11 @@ class Definition:
     help: str
     buckets: tuple[float, ...] = DEFAULT_BUCKETS
     has_role: bool = True
+    prefix: str = PREFIX
 
     @property
     def full_name(self) -> str:
-        return PREFIX + self.name
+        return self.prefix + self.name
 
     @property
     def all_labels(self) -> tuple[str, ...]:
@@ -181,10 +182,21 @@ _OF_FLEETS = (
     _counter("multikueue_workloads_admitted_total", MULTIKUEUE, "Workloads a cluster admitted."),
 )
 
+_OF_CONTROLLERS = (
+    _counter("controller_runtime_reconcile_total", ("controller", "result"),
+             "Looks at objects, by what came of them."),
+    _counter("controller_runtime_reconcile_errors_total", ("controller",), "Looks that failed."),
+    _gauge("controller_runtime_max_concurrent_reconciles", ("controller",), "Workers."),
+    _gauge("controller_runtime_active_workers", ("controller",), "Workers at work."),
+    _gauge("workqueue_depth", ("name",), "Objects that wait for a worker."),
+)  # fmt: skip
+
 
 def _all() -> Iterator[Definition]:
     for group in (_CYCLE, _WORKLOADS, _QUEUES, _OF_LOCAL_QUEUES, _OF_FLEETS):
         yield from group
+    for each in _OF_CONTROLLERS:
+        yield replace(each, prefix="", has_role=False)
 
 
 DEFINITIONS: Mapping[str, Definition] = {each.name: each for each in _all()}

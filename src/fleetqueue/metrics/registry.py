@@ -10,17 +10,19 @@ from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 
+from fleetqueue.metrics.custom_labels import CustomLabels, Json
 from fleetqueue.metrics.definitions import DEFINITIONS, Definition, Kind
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STANDALONE, LEADER, FOLLOWER = "standalone", "leader", "follower"
 Reading: TypeAlias = tuple[str, tuple[str, ...], float]
-"""A gauge: the name, the values of its labels, its value."""
+"""The name of a metric, the values of its labels, its value."""
 Source: TypeAlias = Callable[[], Iterable[Reading]]
 Labels: TypeAlias = tuple[str, ...]
+_READ: Mapping[Kind, Any] = {Kind.GAUGE: GaugeMetricFamily, Kind.COUNTER: CounterMetricFamily}
 _MAKERS: Mapping[Kind, Any] = {Kind.COUNTER: Counter, Kind.HISTOGRAM: Histogram}
 
 
@@ -29,19 +31,23 @@ class Metrics:
 
     def __init__(self, role: Callable[[], str] = lambda: STANDALONE) -> None:
         self.role = role
+        self.custom = CustomLabels()
         self.sources: list[Source] = [build_info]
-        """Asked for gauges each time somebody looks, on the event loop."""
+        """Asked each time somebody looks, on the event loop: gauges, and what others count."""
         self._registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._registry)
         self._parents: dict[str, Any] = {}
         self._series: dict[str, dict[Labels, Any]] = {}
         """The children that exist, by name and labels: asking the library for one is slow."""
 
-    def count(self, name: str, *labels: str, by: float = 1.0) -> None:
-        self._child(name, labels).inc(by)
+    def count(self, name: str, *labels: str, by: float = 1.0, workload: Json | None = None) -> None:
+        """`workload`: what was counted, for the labels that users take from it."""
+        self._child(name, labels, workload).inc(by)
 
-    def observe(self, name: str, seconds: float, *labels: str) -> None:
-        self._child(name, labels).observe(max(0.0, seconds))
+    def observe(
+        self, name: str, seconds: float, *labels: str, workload: Json | None = None
+    ) -> None:
+        self._child(name, labels, workload).observe(max(0.0, seconds))
 
     def remove(self, **labels: str) -> None:
         """Forgets the counters and histograms whose labels say all of this; metrics that have no
@@ -56,7 +62,7 @@ class Metrics:
     def families(self) -> list[Metric]:
         """Everything as it is now; nothing that has no series."""
         found = [_without_created(each) for each in self._registry.collect()]
-        return [each for each in (*found, *self._gauges()) if each.samples]
+        return [each for each in (*found, *self._read()) if each.samples]
 
     def text(self) -> bytes:
         return _written(self.families())
@@ -65,9 +71,9 @@ class Metrics:
         """The same; only what has to be is done on the event loop."""
         return await asyncio.to_thread(_written, self.families())
 
-    def _child(self, name: str, labels: Labels) -> Any:
+    def _child(self, name: str, labels: Labels, workload: Json | None) -> Any:
         series = self._series.setdefault(name, {})
-        values = (*labels, self.role())
+        values = (*labels, *self.custom.values(DEFINITIONS[name], labels, workload), self.role())
         found = series.get(values)
         if found is None:
             found = series[values] = self._parent(name).labels(*values)
@@ -79,22 +85,27 @@ class Metrics:
             told = DEFINITIONS[name]
             more = {"buckets": told.buckets} if told.kind is Kind.HISTOGRAM else {}
             found = self._parents[name] = _MAKERS[told.kind](
-                told.full_name, told.help, told.all_labels, registry=self._registry, **more
+                told.full_name, told.help, self._names(told), registry=self._registry, **more
             )
         return found
 
-    def _gauges(self) -> Iterator[Metric]:
-        families: dict[str, GaugeMetricFamily] = {}
+    def _read(self) -> Iterator[Metric]:
+        families: dict[str, Any] = {}
         role = self.role()
         for source in self.sources:
             for name, labels, value in source():
                 told = DEFINITIONS[name]
                 if name not in families:
-                    families[name] = GaugeMetricFamily(
-                        told.full_name, told.help, labels=told.all_labels
-                    )
-                families[name].add_metric((*labels, role) if told.has_role else labels, value)
+                    make = _READ[told.kind]
+                    families[name] = make(told.full_name, told.help, labels=self._names(told))
+                if told.has_role:
+                    labels = (*labels, *self.custom.values(told, labels, None), role)
+                families[name].add_metric(labels, value)
         return iter(families.values())
+
+    def _names(self, told: Definition) -> Labels:
+        """The label that tells the role is the last."""
+        return (*told.labels, *self.custom.names(told), *told.all_labels[len(told.labels) :])
 
 
 def build_info() -> Iterator[Reading]:

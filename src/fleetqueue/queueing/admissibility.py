@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
+from fleetqueue.api.pods.requests import amounts_of, pod_requests
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.api.selectors import LabelSelector
 from fleetqueue.queueing.requests import Limits, Surroundings
@@ -46,28 +47,38 @@ def _over_limits(at: int, spec: Json) -> Iterator[FieldError]:
 
 
 def _outside(at: int, spec: Json, around: Surroundings) -> Iterator[FieldError]:
-    for path, resources in _all_resources(at, spec):
-        is_pod = path.endswith("template.spec")
-        limits = around.pods if is_pod else around.containers
-        yield from _against(path, _quantities(resources.get("requests")), limits)
+    """Each container against the limits of containers, their sum against those of pods."""
+    for path, container in _containers(at, spec):
+        requests = (container.get("resources") or {}).get("requests")
+        yield from _against(path, amounts_of(requests), around.containers)
+    yield from _against(_base(at), pod_requests(dict(spec)), around.pods)
 
 
-def _against(path: str, requests: Mapping[str, Quantity], limits: Limits) -> Iterator[FieldError]:
-    above = [name for name, most in limits.max.items() if requests.get(name, most) > most]
+def _against(path: str, requests: Mapping[str, int], limits: Limits) -> Iterator[FieldError]:
+    most, least = amounts_of(limits.max), amounts_of(limits.min)
+    above = [name for name, value in most.items() if requests.get(name, value) > value]
     if above:
         yield fields.wrong(path, sorted(above), "requests must not be above the limitRange max")
-    below = [name for name, least in limits.min.items() if requests.get(name, least) < least]
+    below = [name for name, value in least.items() if requests.get(name, value) < value]
     if below:
         yield fields.wrong(path, sorted(below), "requests must not be below the limitRange min")
 
 
 def _all_resources(at: int, spec: Json) -> Iterator[tuple[str, Json]]:
-    base = f"spec.podSets[{at}].template.spec"
+    for path, container in _containers(at, spec):
+        yield path, container.get("resources") or {}
+    if spec.get("resources"):
+        yield _base(at), spec["resources"]
+
+
+def _containers(at: int, spec: Json) -> Iterator[tuple[str, Json]]:
     for name in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(name) or ()):
-            yield f"{base}.{name}[{index}]", container.get("resources") or {}
-    if spec.get("resources"):
-        yield base, spec["resources"]
+            yield f"{_base(at)}.{name}[{index}]", container
+
+
+def _base(at: int) -> str:
+    return f"spec.podSets[{at}].template.spec"
 
 
 def _quantities(values: Json | None) -> dict[str, Quantity]:

@@ -43,14 +43,20 @@ def read_workload(
     rules: ReadingRules,
     around: Surroundings = NOWHERE,
     extra: Mapping[str, Requests] | None = None,
+    before: Workload | None = None,
 ) -> Workload:
     """`cluster_queue` is what its LocalQueue points to; one that holds quota says where itself.
-    `extra` is what each pod set's pods claim of devices.
+    `extra` is what each pod set's pods claim of devices. `before` is what an older state with the
+    same pods was read into, where there is one: most changes are of the status alone.
     """
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     notes = metadata.get("annotations") or {}
     has_quota = status.has_quota(obj) and bool((obj.get("status") or {}).get("admission"))
-    pod_sets = tuple(_read_pod_sets(obj, rules.requests, around, extra or {}))
+    pod_sets = (
+        tuple(_read_pod_sets(obj, rules.requests, around, extra or {}))
+        if before is None
+        else before.pod_sets
+    )
     created_at = parse_time(metadata["creationTimestamp"])
     priority = spec.get("priority") or 0
     boost = _boost(notes) if rules.boosts_priority else 0
@@ -72,7 +78,7 @@ def read_workload(
         priority_class=str((spec.get("priorityClassRef") or {}).get("name") or ""),
         job_uid=str((metadata.get("labels") or {}).get(labels.JOB_UID) or ""),
         generation=metadata.get("generation") or 0,
-        hash=equivalence.hash_of(priority + boost, spec, pod_sets) if rules.hashes else "",
+        hash=_hash(obj, priority + boost, pod_sets, before) if rules.hashes else "",
         assignments=_assignments(obj, pod_sets) if has_quota else (),
         reserved_at=_moment(reserved) if has_quota else None,
         is_admitted=status.is_admitted(obj),
@@ -95,6 +101,19 @@ def read_workload(
         node_selectors={name: each.get("nodeSelector") or {} for name, each in updates.items()},
         is_single_pod=is_single_pod(obj),
     )
+
+
+def has_same_pods(one: Json, other: Json) -> bool:
+    """Whether `before` may be used for the one where the other was read."""
+    return one.get("spec") == other.get("spec") and reclaimable_counts(one) == reclaimable_counts(
+        other
+    )
+
+
+def _hash(obj: Json, priority: int, pod_sets: tuple[PodSet, ...], before: Workload | None) -> str:
+    if before is not None and before.effective_priority == priority:
+        return before.hash
+    return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets)
 
 
 def queue_order_time(obj: Json, rules: ReadingRules) -> datetime:

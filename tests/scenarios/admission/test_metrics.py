@@ -88,6 +88,22 @@ async def test_m1_a_queue_is_measured_until_it_is_deleted(fleet: Fleet) -> None:
     assert (await seen.metrics()).of(**local) == set()
 
 
+async def test_controllers_and_the_process_are_told_by_the_same_page(fleet: Fleet) -> None:
+    seen = await looking(fleet)
+
+    told = await seen.metrics()
+    found = {
+        labels["result"]: value
+        for labels, value in told["controller_runtime_reconcile_total"]
+        if labels["controller"] == "kueue-clusterqueue-controller"
+    }
+    assert found["success"] >= 1
+    depths = [labels["name"] for labels, _ in told["workqueue_depth"]]
+    assert len(depths) == len(set(depths)) > 5
+    assert "process_resident_memory_bytes" in told
+    assert "apiserver_storage_objects" in told
+
+
 async def test_m2_the_wait_for_checks_is_measured(fleet: Fleet) -> None:
     kueue = await Kueue.start(fleet, EVERYTHING)
     check = {
@@ -151,8 +167,14 @@ async def test_waiting_workloads_are_counted_by_whether_they_are_tried(fleet: Fl
     assert told.value("local_queue_unadmitted_workloads", name="main", **waits) == 1
 
     await seen.kueue.patch(kinds.CLUSTER_QUEUE, "queue", {"spec": {"stopPolicy": "Hold"}})
+    await seen.kueue.create(workload("later"))
     told = await seen.metrics()
-    assert told.value("pending_workloads", **queue, status="inadmissible") == 1
+    for name, labels in (
+        ("pending_workloads", queue),
+        ("local_queue_pending_workloads", {"name": "main"}),
+    ):
+        assert told.value(name, **labels, status="active") == 0
+        assert told.value(name, **labels, status="inadmissible") == 2
     assert told.value("cluster_queue_status", **queue, status="pending") == 1
 
 

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fleetqueue.testing import Fleet
+pytest.register_assert_rewrite("tests.support.golden")
+
+from fleetqueue.testing import Fleet  # noqa: E402
 
 
 @pytest.fixture

@@ -95,17 +95,18 @@ TABLE = {
     },
 }
 # fmt: on
+OF_QUEUES = [each for each in DEFINITIONS.values() if each.full_name.startswith("kueue_")]
 
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_names_types_and_labels_are_those_of_the_table(kind: Kind) -> None:
-    known = {each.name: list(each.labels) for each in DEFINITIONS.values() if each.kind is kind}
+    known = {each.name: list(each.labels) for each in OF_QUEUES if each.kind is kind}
 
     assert known == TABLE[kind.value]
 
 
 def test_all_but_build_info_end_with_the_role() -> None:
-    without = [each.name for each in DEFINITIONS.values() if each.all_labels[-1] != ROLE]
+    without = [each.name for each in OF_QUEUES if each.all_labels[-1] != ROLE]
 
     assert without == ["build_info"]
 
@@ -131,3 +132,15 @@ def test_bounds_double_from_two_and_a_half_on() -> None:
 )
 def test_histograms_have_their_bounds(name: str, bounds: tuple[float, ...]) -> None:
     assert DEFINITIONS[name].buckets == bounds
+
+
+def test_the_others_are_those_of_controllers() -> None:
+    others = {each.full_name for each in DEFINITIONS.values() if each not in OF_QUEUES}
+
+    assert others == {
+        "controller_runtime_reconcile_total",
+        "controller_runtime_reconcile_errors_total",
+        "controller_runtime_max_concurrent_reconciles",
+        "controller_runtime_active_workers",
+        "workqueue_depth",
+    }

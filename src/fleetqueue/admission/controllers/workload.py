@@ -72,10 +72,12 @@ def local_place(ledger: Ledger, workload: Object) -> Place:
 
 
 def queue_place(ledger: Ledger, name: str) -> Place:
-    queue = ledger.state.queues.get(name)
-    if queue is None:
+    queue, node = ledger.state.queues.get(name), ledger.state.tree.queues.get(name)
+    if queue is None or node is None:
         return Place(name)
-    return Place(name, True, ledger.is_active(name), name in ledger.terminating, queue.stop_policy)
+    # A cycle of cohorts keeps it from being scheduled, while its own condition stays as it is.
+    is_tried = ledger.is_active(name) and not ledger.state.tree.has_cycle(node)
+    return Place(name, True, is_tried, name in ledger.terminating, queue.stop_policy)
 
 
 def checks_for(queue: ClusterQueue, workload: Object) -> tuple[str, ...]:

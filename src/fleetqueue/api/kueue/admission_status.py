@@ -391,4 +391,8 @@ def _conditions(status: Json) -> list[Json]:
 
 
 def _find(status: Json, type: str) -> Json | None:
-    return next((each for each in _conditions(status) if each["type"] == type), None)
+    for each in status.get("conditions") or ():
+        if each["type"] == type:
+            found: Json = each
+            return found
+    return None

@@ -86,6 +86,8 @@ def decide(settings: JobSettings, look: Look) -> Plan:
 def _without_pods(settings: JobSettings, look: Look, workload: Object) -> Plan:
     """One that only pods owned is let go; others wait for pods to come, or come back."""
     owners = workload["metadata"].get("ownerReferences") or ()
+    if is_deleting(workload) and _is_group(workload):
+        return Plan(choosing.release_finalizer(workload))
     is_of_pods = bool(owners) and all(owner["kind"] == POD.kind for owner in owners)
     if not is_of_pods or not _is_group(workload):
         return NOTHING

@@ -1,0 +1,107 @@
+"""`python -m benchmarks.admission [LOAD ...] [--scale 0.1] [--on DOOR]`: prints a line for each."""
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from benchmarks.admission import objects, report  # noqa: E402
+from benchmarks.admission.doors import DOORS, Door  # noqa: E402
+from benchmarks.admission.loads import LOADS, Load  # noqa: E402
+from benchmarks.admission.runner import Outcome, Runner  # noqa: E402
+from benchmarks.runtime.meter import Cost, cpu_seconds, metered  # noqa: E402
+from fleetqueue.base.clock import SystemClock  # noqa: E402
+from fleetqueue.kube.client import Client  # noqa: E402
+from fleetqueue.kube.cluster import Cluster  # noqa: E402
+from fleetqueue.kube.connect import connect  # noqa: E402
+from fleetqueue.kube.errors import AlreadyExists, Refused, Unreachable  # noqa: E402
+
+PREPARE_SECONDS_MAX = 120
+CREATED_AT_ONCE = 16
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("loads", nargs="*", default=["mini"], help=f"of {', '.join(LOADS)}")
+    parser.add_argument("--scale", type=float, default=1.0, help="so much of each class")
+    parser.add_argument("--on", choices=list(DOORS), action="append", help="all by default")
+    options = parser.parse_args()
+    runs = []
+    for name in options.loads:
+        for door in options.on or list(DOORS):
+            runs.append(measure(LOADS[name].scaled(options.scale), options.scale, door))
+            print(report.table(runs)[-1], file=sys.stderr, flush=True)
+    print("\n".join(report.table(runs)))
+
+
+def measure(load: Load, scale: float, name: str) -> report.Run:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        door = DOORS[name](Path(folder))
+        try:
+            return asyncio.run(_run(load, scale, door))
+        finally:
+            door.server.stop()
+
+
+async def _run(load: Load, scale: float, door: Door) -> report.Run:
+    clock, source = SystemClock(), random.Random(0)
+    client = connect(door.server.kubeconfig, clock=clock, random=source, field_manager="bench")
+    try:
+        await _prepare(client, load)
+        runner = Runner(Cluster(client, clock=clock, random=source), load, clock)
+        before = {name: cpu_seconds([pid]) for name, pid in door.pids.items()}
+        with metered(lambda: list(door.pids.values())) as cost:
+            outcome = await runner.run()
+        return _told(load, scale, door, outcome, before, cost)
+    finally:
+        await client.close()
+
+
+async def _prepare(client: Client, load: Load) -> None:
+    """The first of them is tried until our webhooks answer."""
+    made = list(objects.surroundings(load))
+    for attempt in range(PREPARE_SECONDS_MAX):
+        try:
+            await client.create(made[0])
+            break
+        except AlreadyExists:
+            break
+        except (Refused, Unreachable):
+            if attempt == PREPARE_SECONDS_MAX - 1:
+                raise
+            await asyncio.sleep(1)
+    for obj in made[1:]:
+        await client.create(obj)
+
+
+def _told(
+    load: Load,
+    scale: float,
+    door: Door,
+    outcome: Outcome,
+    before: dict[str, float],
+    cost: Cost,
+) -> report.Run:
+    processes = [
+        report.Process(name, cpu_seconds([pid]) - before[name], _peak_bytes(pid))
+        for name, pid in door.pids.items()
+    ]
+    return report.Run(load, scale, door.name, outcome, processes, cost.others)
+
+
+def _peak_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+if __name__ == "__main__":
+    main()
