@@ -93,6 +93,8 @@ def install(
         *extra.operators(served, settings),
     ):
         manager.add(controller_of(operator)(manager.cluster))
+    for kind in extra.followed(served):
+        manager.cluster.informer(kind)
     if is_served(provisioning_kinds.REQUEST):
         for operator in provisioning.operators():
             manager.add(controller_of(operator)(manager.cluster))

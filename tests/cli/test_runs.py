@@ -64,12 +64,14 @@ def test_serve_on_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.rule("kueue 10.2", "kueue 10.3")
 def test_a_gate_that_nobody_knows_is_named(tmp_path: Path) -> None:
     code, out, err = run("serve", "--data", str(tmp_path), "--feature-gates", "Nope=true")
     assert (code, out) == (1, "")
     assert "unrecognized feature gate: Nope" in err
 
 
+@pytest.mark.rule("kueue 10.1", "kueue 10.2")
 def test_a_configuration_that_is_wrong_is_told_before_anything_starts(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(

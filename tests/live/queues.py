@@ -82,12 +82,17 @@ def _containers(value: Any) -> list[Object]:
 
 
 def workload_of(live: Live, job: str) -> Object | None:
-    """The one whose owner has this name."""
-    for each in live.all("Workload"):
-        owners = each["metadata"].get("ownerReferences") or ()
-        if any(owner["name"] == job for owner in owners):
+    """The one whose owner has this name, or is the pod of something that has it."""
+    found = live.all("Workload")
+    for each in found:
+        if job in _owners(each):
             return each
-    return None
+    of_pods = [each for each in found if any(name.startswith(f"{job}-") for name in _owners(each))]
+    return of_pods[0] if of_pods else None
+
+
+def _owners(workload: Object) -> list[str]:
+    return [each["name"] for each in workload["metadata"].get("ownerReferences") or ()]
 
 
 def told(live: Live, job: str, type: str) -> tuple[str, str, str] | None:

@@ -10,7 +10,7 @@ import yaml
 
 from fleetqueue.jobs import registry
 from live.conftest import Live
-from live.queues import is_true, succeeded, told, workload_of
+from live.queues import is_true, succeeded
 
 Object = dict[str, Any]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -58,15 +58,14 @@ def test_an_example_that_serves_is_admitted_and_runs_until_it_is_deleted(
 ) -> None:
     (example,) = read(EXAMPLES / "jobs" / f"{name}.yaml")
     queue.create(example)
-    job = example["metadata"]["name"]
-    queue.until("it is admitted", lambda: is_true(queue, job, "Admitted"))
-    found = workload_of(queue, job)
-    assert found is not None
-    pods = sum(each["count"] for each in found["spec"]["podSets"])
-    queue.until("its pods run", lambda: len(queue.pods("Running")) == pods)
-    assert told(queue, job, "Finished") is None
+    queue.until("its two pods run", lambda: len(queue.pods("Running")) == 2)
+    workloads = queue.all("Workload")
+    assert sum(each["count"] for found in workloads for each in found["spec"]["podSets"]) == 2
+    for found in workloads:
+        told = {each["type"]: each["status"] for each in found["status"]["conditions"]}
+        assert (told["Admitted"], told.get("Finished")) == ("True", None)
     uids = queue.uids()
-    queue.delete(example["kind"], job)
+    queue.delete(example["kind"], example["metadata"]["name"])
     queue.until("no pod is left", lambda: not queue.pods())
     queue.until("no Workload is left", lambda: not queue.all("Workload"))
     assert not queue.processes(uids)

@@ -23,7 +23,7 @@ from fleetqueue.kube.resources import Object
 from fleetqueue.testing import CALM, STORM, Fleet, FleetCluster
 from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
-pytestmark = [pytest.mark.rule("kueue 4.1"), pytest.mark.rule("kueue 6.1")]
+pytestmark = pytest.mark.rule("kueue 3.3", "kueue 3.4", "kueue 6.4")
 
 SEEDS = int(os.environ.get("FLEETQUEUE_SEEDS", "20"))
 WORKLOADS = int(os.environ.get("FLEETQUEUE_WORKLOADS", "60"))

@@ -249,6 +249,38 @@ def the_old_version_is_served(door: Door) -> None:
     assert "priorityClassRef" not in seen["spec"]
 
 
+def a_job_starts_with_fewer_pods(door: Door) -> None:
+    queue = offer(door, "one", "2")
+    made = job("a", queue, 4)
+    made["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+    door.create(made)
+    (assigned,) = starts(door, "a")["status"]["admission"]["podSetAssignments"]
+    assert (assigned["count"], assigned["resourceUsage"]) == (2, {"cpu": "2"})
+    assert door.get("Job", "a")["spec"]["parallelism"] == 2
+    name = str((workload_of(door, "a") or {})["metadata"]["name"])
+    door.patch("Workload", name, {"spec": {"active": False}})
+    door.until("it is as it was", lambda: door.get("Job", "a")["spec"]["parallelism"] == 4)
+
+
+def a_pod_waits_behind_a_gate(door: Door) -> None:
+    queue = offer(door, "one", "1")
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    for name in ("a", "b"):
+        metadata = {"name": name, "labels": labels}
+        made = door.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        assert made["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+        assert made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
+        if name == "a":
+            door.until("it may run", lambda: "schedulingGates" not in door.get("Pod", "a")["spec"])
+    waits(door, "b", "QuotaReserved", "WaitingForQuota")
+    assert "schedulingGates" in door.get("Pod", "b")["spec"]
+    door.patch_status("Pod", "a", {"phase": "Succeeded"})
+    door.until("it finishes", lambda: is_true(door, "a", "Finished"))
+    door.until("the other may run", lambda: "schedulingGates" not in door.get("Pod", "b")["spec"])
+
+
 STORIES: dict[Story, tuple[str, ...]] = {
     a_job_is_admitted_and_finishes: ("kueue 3.3", "kueue 9.3", "kueue 9.8"),
     a_job_waits_for_quota: ("kueue 5.9", "kueue 3.2"),
@@ -258,6 +290,8 @@ STORIES: dict[Story, tuple[str, ...]] = {
     a_queue_is_stopped_and_drained: ("kueue 3.11",),
     a_job_that_is_deactivated_stops: ("kueue 3.6",),
     a_job_that_is_deleted_frees_its_quota: ("kueue 3.10",),
+    a_job_starts_with_fewer_pods: ("kueue 5.6", "jobs A.10"),
+    a_pod_waits_behind_a_gate: ("jobs A.12",),
     the_old_version_is_served: ("kueue 1.7", "kueue 1.0"),
 }
 """Each with the rules that it shows."""

@@ -40,6 +40,8 @@ integrations:
 class QueuedPods(Queued):
     """Its queue is `main`, of the ClusterQueue `queue`."""
 
+    manager: Manager
+
     async def pod(self, name: str) -> Object:
         return await self.read(POD, name)
 
@@ -88,12 +90,13 @@ async def start(
         return kind.group in ("", "apps", "batch", *wanted)
 
     def install(manager: Manager) -> None:
+        here.manager = manager
         kueue.install(manager, options, is_served)
         for operator in operators:
             manager.add(controller_of(operator)(manager.cluster))
 
-    fleet.run_all(install, on=cluster)
     here = QueuedPods(fleet, cluster)
+    fleet.run_all(install, on=cluster)
     for obj in (
         kueue_objects.flavor(),
         kueue_objects.cluster_queue(quota=quota),

@@ -8,9 +8,10 @@ from tests.support.recorder import Recorder
 
 from fleetqueue import kueue
 from fleetqueue.admission import kinds
+from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.resources import EVENTS, Object, Resource
 from fleetqueue.runtime.controllers import job as job_controller
 from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.runtime.nodes import NodeSpec
@@ -76,6 +77,16 @@ class Whole:
         found = (await self.client.list(kind, self.space)).items
         return sorted(str(each["metadata"]["name"]) for each in found)
 
+    async def workload(self) -> Object:
+        """The only one that is not finished."""
+        found = (await self.client.list(kinds.WORKLOAD, self.space)).items
+        [one] = [each for each in found if not status_of.is_finished(each)]
+        return one
+
+    async def delete(self, kind: Resource, name: str) -> None:
+        await self.client.delete(kind, name, self.space if kind.namespaced else "")
+        await self.fleet.settle()
+
     async def get(self, kind: Resource, name: str) -> Object:
         return dict(await self.client.get(kind, name, self.space if kind.namespaced else ""))
 
@@ -86,8 +97,10 @@ async def start(
     *,
     frameworks: Iterable[str] = ("batch/job",),
     operators: Iterable[Operator] = (),
+    config: str = "",
 ) -> Whole:
-    options = kueue.read_options(CONFIGURATION % ", ".join(frameworks))
+    """`config`: what the configuration file says besides."""
+    options = kueue.read_options(CONFIGURATION % ", ".join(frameworks) + config)
     world = await simulated.start(
         fleet,
         job_controller.job_operator(),

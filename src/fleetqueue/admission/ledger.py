@@ -138,10 +138,11 @@ class Ledger(QueueBook):
             self.unpark_later(workload.cluster_queue)
         if workload.is_admitted and self.usage is not None:
             self.usage.admit(workload)
-        if workload.is_ready:
-            self.unready.discard(key)
-        else:
+        if not workload.is_ready:
             self.unready.add(key)
+        elif key in self.unready:
+            self.unready.discard(key)
+            self._work()
         if workload.needs_second_pass:
             self.second_passes[key] = workload
             self._work()

@@ -12,6 +12,7 @@ from fleetqueue.jobs import identity, leaving, slices, starting, workloads
 from fleetqueue.jobs.ancestors import TOO_DEEP, Family, TooDeep, ancestor_of
 from fleetqueue.jobs.choosing import Choice, choose, title
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
+from fleetqueue.jobs.pod_sets import MAX as POD_SETS_MAX
 from fleetqueue.jobs.pod_sets import pod_sets_of
 from fleetqueue.jobs.priorities import ClassMissing, priority_of
 from fleetqueue.jobs.registry import enabled_kinds
@@ -160,6 +161,9 @@ def _without_workload(kind: JobKind, sight: Sight, choice: Choice, elastic: bool
     pod_sets = pod_sets_of(kind, sight)
     if not pod_sets:
         return NOTHING
+    if len(pod_sets) > POD_SETS_MAX:
+        text = f"a job can't have more than {POD_SETS_MAX} pod sets, this one has {len(pod_sets)}"
+        return Plan([Note("ErrWorkloadCompose", text, "Warning")])
     priority = priority_of(kind, sight, pod_sets)
     annotations = None
     if elastic:

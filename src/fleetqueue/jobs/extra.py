@@ -8,9 +8,11 @@ from fleetqueue.jobs import ungating
 from fleetqueue.jobs.kind import JobKind
 from fleetqueue.jobs.pod_groups import controller as pod_groups
 from fleetqueue.jobs.pods import states
+from fleetqueue.jobs.resources import REPLICA_SET
 from fleetqueue.jobs.serving import leader_worker_set, stateful_set
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.frame import Operator
+from fleetqueue.kube.resources import Resource
 
 SERVING: dict[str, Callable[[JobSettings], Operator]] = {
     "statefulset": stateful_set.operator,
@@ -28,3 +30,10 @@ def operators(kinds: Sequence[JobKind], settings: JobSettings) -> Iterator[Opera
     for job, make in SERVING.items():
         if job in enabled:
             yield make(settings)
+
+
+def followed(kinds: Sequence[JobKind]) -> Iterator[Resource]:
+    """What webhooks look at to find the owners of jobs, and no controller may need."""
+    yield from (kind.resource for kind in kinds)
+    if kinds:
+        yield REPLICA_SET

@@ -14,6 +14,7 @@ from support.kueue import (
     local_queue,
     workload,
 )
+from support.looking import Looking
 
 from fleetqueue.admission import kinds
 from fleetqueue.kube.resources import Object
@@ -116,7 +117,7 @@ async def test_fs3_queues_without_weight_do_not_play_ping_pong(fleet: Fleet) -> 
 async def test_fs4_a_tree_shares_by_subtree_first(fleet: Fleet) -> None:
     kueue = await start(
         fleet,
-        cohort("root", "8"),
+        cohort("root", "5"),
         cohort("left", parent="root"),
         cohort("right", parent="root"),
         *team("a", parent="left"),
@@ -124,12 +125,14 @@ async def test_fs4_a_tree_shares_by_subtree_first(fleet: Fleet) -> None:
         *team("c", parent="right"),
         *team("d", parent="right"),
     )
-    await kueue.create(workload("whole", "8", "d"))
+    await kueue.create(workload("whole", "5", "d"))
     await kueue.create(*many("a", 8), *many("b", 8), *many("c", 8))
 
     await kueue.finish("whole")
 
-    assert await running(kueue, "a", "b", "c") == {"a": 2, "b": 2, "c": 4}
+    # One of each goes, then the right side, which has less than the left, goes first.
+    found = await running(kueue, "a", "b", "c")
+    assert (found["a"] + found["b"], found["c"]) == (3, 2)
 
 
 @pytest.mark.rule("kueue 4.4")
@@ -219,22 +222,29 @@ async def test_fs8_a_penalty_goes_with_its_workload(fleet: Fleet) -> None:
 
 
 @pytest.mark.rule("kueue 11.2")
-async def test_fs9_shares_follow_moves_and_new_parents(fleet: Fleet) -> None:
+async def test_fs9_the_figures_of_cohorts_follow_moves_and_new_parents(fleet: Fleet) -> None:
     kueue = await start(
-        fleet,
-        cohort("root", "8"),
-        cohort("mid", "4", parent="root"),
-        cluster_queue("a", "0", cohortName="mid"),
-        local_queue("a", "a"),
+        fleet, cohort("root", "8"), cohort("mid", "4", parent="root"), *team("a", "2", "mid")
     )
-    await kueue.create(workload("a0", "2", "a"))
-    await kueue.queue("a")
-    assert await share(kueue, "a") == 167
-    moved = {"spec": {"cohortName": "root"}}
-    await kueue.patch(kinds.CLUSTER_QUEUE, "a", moved)
-    await kueue.queue("a")
-    assert await share(kueue, "a") == 167
+    seen = Looking(kueue)
+    await kueue.create(workload("a0", "1", "a"))
+    assert await quotas(seen) == {"root": (14, 1), "mid": (6, 1)}
+
+    await kueue.patch(kinds.CLUSTER_QUEUE, "a", {"spec": {"cohortName": "root"}})
+    assert await quotas(seen) == {"root": (14, 1), "mid": (4, 0)}
 
     await kueue.patch(kinds.COHORT, "mid", {"spec": {"parentName": None}})
-    await kueue.queue("a")
-    assert await share(kueue, "a") == 250
+    assert await quotas(seen) == {"root": (10, 1), "mid": (4, 0)}
+
+
+async def quotas(seen: Looking) -> dict[str, tuple[float | None, float | None]]:
+    """By cohort, the quota of its subtree and what is reserved of that."""
+    told = await seen.metrics()
+    cpu = {"flavor": "default", "resource": "cpu"}
+    return {
+        name: (
+            told.value("cohort_subtree_quota", cohort=name, **cpu),
+            told.value("cohort_subtree_resource_reservations", cohort=name, **cpu),
+        )
+        for name in ("root", "mid")
+    }

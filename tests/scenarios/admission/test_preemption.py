@@ -3,7 +3,16 @@
 from typing import Any
 
 import pytest
-from support.kueue import Kueue, cluster_queue, cohort, flavor, local_queue, pod_set, workload
+from support.kueue import (
+    Kueue,
+    cluster_queue,
+    cohort,
+    conditions_of,
+    flavor,
+    local_queue,
+    pod_set,
+    workload,
+)
 
 from fleetqueue.admission import kinds
 from fleetqueue.kube.resources import Object
@@ -49,14 +58,11 @@ async def one_after_the_other(fleet: Fleet, kueue: Kueue, *objects: Object) -> N
 async def evicted(kueue: Kueue) -> dict[str, str]:
     """Name and reason of those that were preempted and whose jobs have not stopped yet."""
     found = (await kueue.client.list(kinds.WORKLOAD, "default")).items
-    told = {
-        each["metadata"]["name"]: await kueue.conditions(each["metadata"]["name"])
-        for each in found
-    }
+    told = {each["metadata"]["name"]: conditions_of(each) for each in found}
     return {
         name: conditions["Preempted"][1]
         for name, conditions in told.items()
-        if conditions.get("Preempted", ("False",))[0] == "True"
+        if all(conditions.get(type, ("",))[0] == "True" for type in ("Preempted", "QuotaReserved"))
     }
 
 

@@ -10,7 +10,8 @@ from fleetqueue.api.crds import all_crds
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Refused
-from fleetqueue.testing import Fleet
+from fleetqueue.testing import Fleet, job
+from support import job_sets, queued
 from support.kueue import (
     Kueue,
     cluster_queue,
@@ -20,7 +21,9 @@ from support.kueue import (
     local_queue,
     workload,
 )
-from support.kueue_refusals import FLAVORS, JOBS, QUEUES, WORKLOADS, Refusal
+from support.kueue_job_refusals import JOBS
+from support.kueue_refusals import FLAVORS, QUEUES, Refusal
+from support.kueue_workload_refusals import WORKLOADS
 
 Answer = tuple[int, str, str]
 
@@ -171,3 +174,17 @@ async def test_a_workload_without_a_local_queue_waits_for_it(fleet: Fleet) -> No
     await assert_undisturbed(kueue)
     await kueue.create(local_queue("none", "good"))
     assert await kueue.is_admitted("stuck")
+
+
+@pytest.mark.rule("kueue 1.5", "jobs A.1")
+async def test_a_job_of_nineteen_pod_sets_stays_suspended_and_says_why(fleet: Fleet) -> None:
+    here = await queued.start(fleet, groups=[job_sets.GROUP])
+    made = job_sets.job_set(*(job_sets.replicated(f"r{n}") for n in range(19)))
+    metadata = {"name": "many", "namespace": "default", "labels": queued.QUEUE}
+    held = await here.create({**made, "metadata": metadata})
+    assert held["spec"]["suspend"] is True
+    assert await here.workloads() == []
+    message = "a job can't have more than 18 pod sets, this one has 19"
+    assert await here.events("JobSet") == [("ErrWorkloadCompose", message)]
+    await here.create(job("fine", labels=queued.QUEUE))
+    assert (await here.workload())["metadata"]["name"].startswith("job-fine-")

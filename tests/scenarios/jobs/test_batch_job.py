@@ -433,6 +433,7 @@ async def test_a_job_in_an_unmanaged_namespace_is_suspended_and_left_alone(fleet
 @pytest.mark.rule("jobs A.18")
 @pytest.mark.rule("kueue 13.6")
 @pytest.mark.rule("kueue 9.4")
+@pytest.mark.rule("kueue 2.1")
 async def test_a_prebuilt_workload_is_taken_when_it_comes(fleet: Fleet) -> None:
     here = await start(fleet)
     annotations = {"kueue.x-k8s.io/prebuilt-workload-name": "mine"}

@@ -6,6 +6,7 @@ import pytest
 from tests.support.queued import conditions, message
 from tests.support.queued_pods import K, QueuedPods, gates_of, member, pod, start
 
+from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.jobs.resources import WORKLOAD
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import Object
@@ -280,9 +281,61 @@ async def test_a_group_that_is_admitted_before_it_is_whole(fleet: Fleet) -> None
 
 
 async def test_labels_are_copied_where_pods_agree(fleet: Fleet) -> None:
-    here = await start(fleet, config="", frameworks=["pod"])
+    config = "  labelKeysToCopy: [team]"
+    here = await start(fleet, config=config)
+    for name in NAMES:
+        made = member(name)
+        made["metadata"]["labels"]["team"] = "x"
+        await here.create(made)
+    assert (await group(here))["metadata"]["labels"] == {"team": "x"}
+
+
+async def test_a_group_waits_for_the_workload_that_it_names(fleet: Fleet) -> None:
+    here = await start(fleet)
+    await make(here, *NAMES, annotations={"prebuilt-workload-name": "grp"})
+    assert await here.workloads() == []
+    sets = [{"name": "4b0469f7", "count": 3, "template": {"spec": pod("x")["spec"]}}]
+    ready_made = {
+        "apiVersion": f"{K}/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "grp", "namespace": "default"},
+        "spec": {"queueName": "main", "podSets": sets},
+    }
+    await here.create(ready_made)
+    for name in NAMES:
+        assert gates_of(await here.pod(name)) == []
+    assert len((await group(here))["metadata"]["ownerReferences"]) == 3
+
+
+async def test_a_group_whose_class_is_missing_waits_for_it(fleet: Fleet) -> None:
+    here = await start(fleet)
+    await make(here, *NAMES, labels={"priority-class": "high"})
+    assert await here.workloads() == []
+    told = ("WorkloadPriorityClassNotFound", 'WorkloadPriorityClass "high" not found')
+    assert told in await here.events("Pod")
+    api = {"apiVersion": f"{K}/v1beta2", "kind": "WorkloadPriorityClass"}
+    await here.create({**api, "metadata": {"name": "high"}, "value": 7})
+    await fleet.passes(seconds=6)
+    await fleet.settle()
+    assert (await group(here))["spec"]["priority"] == 7
+
+
+async def test_a_group_that_the_queue_gave_up_is_deleted_after_a_while(fleet: Fleet) -> None:
+    retention = "objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 1m}}"
+    here = await start(fleet, config=retention)
     await make(here, *NAMES)
-    assert "labels" not in (await group(here))["metadata"]
+    await here.run(*NAMES)
+    await here.patch(WORKLOAD, "grp", {"spec": {"active": False}})
+    found = await group(here)
+    now = fleet.clock.now()
+    await here.write(status_of.evict(found, "Deactivated", "m", now, cause="Test"))
+    await here.run(*NAMES, phase="Failed")
+    await fleet.passes(seconds=70)
+    await fleet.settle()
+    told = [event for event in await here.events("Pod") if event[0] == "Deleted"]
+    assert told == [("Deleted", "Deleted job: deactivation retention period expired")]
+    for found in await here.pods():
+        assert found["metadata"]["deletionTimestamp"]
 
 
 async def test_the_queue_of_a_group_that_waits_can_change(fleet: Fleet) -> None:

@@ -2,12 +2,14 @@
 
 import pytest
 from tests.support import kueue
-from tests.support.queued import conditions, message
+from tests.support.queued import admission, conditions, message
 from tests.support.queued_pods import K, gates_of, pod, start
 
-from fleetqueue.jobs.resources import WORKLOAD
+from fleetqueue.admission import kinds
+from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.jobs.resources import DEPLOYMENT, REPLICA_SET, STATEFUL_SET, WORKLOAD
 from fleetqueue.kube.errors import NotFound
-from fleetqueue.runtime.kinds import POD
+from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.testing import Fleet
 
 pytestmark = [pytest.mark.rule("jobs A.12.3"), pytest.mark.rule("jobs A.12")]
@@ -173,3 +175,60 @@ async def test_pods_of_a_managed_job_are_its_own_affair(fleet: Fleet) -> None:
     made = await here.create(pod("child", metadata={"ownerReferences": [reference]}))
     assert gates_of(made) == []
     assert len(await here.workloads()) == 1
+
+
+@pytest.mark.rule("jobs A.3")
+async def test_all_kinds_that_pods_may_belong_to_are_followed(fleet: Fleet) -> None:
+    """A webhook on a server of others has nothing but our caches to look at."""
+    here = await start(fleet)
+    for kind in (POD, JOB, REPLICA_SET, DEPLOYMENT, STATEFUL_SET):
+        assert here.manager.cluster.follows(kind), kind
+
+
+@pytest.mark.rule("jobs A.2")
+async def test_pods_without_a_queue_where_all_are_managed(fleet: Fleet) -> None:
+    here = await start(fleet, config="manageJobsWithoutQueueName: true")
+    made = await here.create(pod("single", labels={"queue-name": ""}))
+    assert gates_of(made) == ["admission", "topology"]
+    workload = await here.workload()
+    assert "queueName" not in workload["spec"]
+    assert gates_of(await here.pod("single")) == ["admission", "topology"]
+
+
+@pytest.mark.rule("jobs A.6")
+async def test_a_pod_that_contradicts_its_flavor_never_starts(fleet: Fleet) -> None:
+    here = await start(fleet)
+    spec = {"nodeLabels": {"pool": "a"}}
+    await here.client.patch(kinds.RESOURCE_FLAVOR, "default", {"spec": spec})
+    await here.create(pod("single", nodeSelector={"other": "x"}))
+    assert (await here.pod("single"))["spec"]["nodeSelector"] == {"other": "x", "pool": "a"}
+    blocked = pod("blocked", metadata={"annotations": {f"{K}/workload": "another"}})
+    await here.create(blocked)
+    found = {each["metadata"]["name"]: each for each in await here.workloads()}
+    [name] = [name for name in found if name.startswith("pod-blocked-")]
+    assert conditions(found[name])["Finished"] == ("True", "FailedToStart")
+    assert gates_of(await here.pod("blocked")) == ["admission", "topology"]
+    assert "finalizers" not in (await here.pod("blocked"))["metadata"]
+
+
+@pytest.mark.rule("jobs A.6")
+async def test_a_pod_that_another_cluster_runs_keeps_its_gate(fleet: Fleet) -> None:
+    here = await start(fleet, quota="1")
+    name = "dispatch"
+    spec = {"controllerName": f"{K}/multikueue"}
+    api = {"apiVersion": kueue.API, "kind": "AdmissionCheck"}
+    await here.create({**api, "metadata": {"name": name}, "spec": spec})
+    await here.create(pod("single", cpu="2"))
+    found = await here.workload()
+    now = fleet.clock.now()
+    check = {
+        "name": name,
+        "state": "Ready",
+        "message": "",
+        "lastTransitionTime": now.isoformat().replace("+00:00", "Z"),
+    }
+    ready = status_of.changed(found, admissionChecks=[check])
+    assigned = admission(found, {"cpu": "default"}, {})
+    await here.write(status_of.reserve(ready, assigned, now, checks=[name]))
+    assert conditions(await here.workload())["Admitted"][0] == "True"
+    assert gates_of(await here.pod("single")) == ["admission", "topology"]

@@ -5,6 +5,8 @@ import pytest
 from fleetqueue.api.kueue.gates import DEFAULTS, NEEDS, OFF, ON, resolve
 from fleetqueue.errors import InvalidInput
 
+pytestmark = pytest.mark.rule("kueue 10.3")
+
 
 def test_every_gate_is_either_on_or_off() -> None:
     assert not ON & OFF

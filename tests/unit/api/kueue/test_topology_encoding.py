@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from fleetqueue.api.kueue import topology_encoding
 from fleetqueue.api.kueue.topology_encoding import HOSTNAME, pack, unpack
 
+pytestmark = pytest.mark.rule("kueue 8.9")
+
 Json = dict[str, Any]
 
 

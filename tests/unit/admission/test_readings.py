@@ -1,0 +1,79 @@
+"""What the ledger read before is used again, and never where it would be wrong."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fleetqueue.admission.ledger import Ledger
+from fleetqueue.api.meta import Key
+from fleetqueue.queueing.reading import ReadingRules
+from fleetqueue.queueing.settings import Settings
+from fleetqueue.queueing.workload import Workload
+from support.kueue import NAMESPACE, workload
+
+pytestmark = pytest.mark.rule("kueue 6.7")
+
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def ledger() -> Ledger:
+    return Ledger(Settings(), ReadingRules(boosts_priority=True), lambda: EPOCH)
+
+
+def stored(cpu: str = "1", status: Any = None, notes: Any = None, **spec: Any) -> dict[str, Any]:
+    made = workload("w", cpu, **spec)
+    made["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", "annotations": notes or {}}
+    return {**made, "status": status or {}}
+
+
+def needs(found: Workload) -> dict[str, int]:
+    return dict(found.pod_sets[0].requests)
+
+
+def test_the_same_object_is_read_once() -> None:
+    known, obj = ledger(), stored()
+    assert known.read(obj) is known.read(obj)
+
+
+def test_a_change_of_the_status_keeps_the_pod_sets() -> None:
+    known = ledger()
+    before = known.read(stored())
+    after = known.read(stored(status={"requeueState": {"requeueAt": "2026-01-01T01:00:00Z"}}))
+    assert after.pod_sets is before.pod_sets
+    assert after.hash == before.hash
+    assert (before.waits_until, after.waits_until) == (None, datetime(2026, 1, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        stored("2"),
+        stored(priority=7),
+        stored(notes={"kueue.x-k8s.io/priority-boost": "7"}),
+        stored(status={"reclaimablePods": [{"name": "main", "count": 1}]}),
+    ],
+    ids=["requests", "priority", "boost", "reclaimable pods"],
+)
+def test_what_decides_is_read_anew(changed: dict[str, Any]) -> None:
+    known = ledger()
+    before = known.read(stored())
+    after = known.read(changed)
+    fresh = ledger().read(changed)
+    assert (after.hash, needs(after)) == (fresh.hash, needs(fresh))
+    assert after.pod_sets[0].count == fresh.pod_sets[0].count
+    assert after.hash != before.hash
+
+
+def test_what_the_namespace_adds_is_read_anew() -> None:
+    known = ledger()
+    obj = workload("w", sets=[{"name": "main", "count": 1, "template": {"spec": BARE}}])
+    obj["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    assert needs(known.read(obj)) == {}
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "3"}}]
+    known.namespaces.put_limits(Key(NAMESPACE, "limits"), {"spec": {"limits": limits}})
+    assert needs(known.read(obj)) == {"cpu": 3000}
+
+
+BARE = {"containers": [{"name": "c", "image": "i"}]}
