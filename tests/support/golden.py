@@ -269,7 +269,11 @@ def waits(reason: str, message: str, at: int = 1, **requests: str) -> Facts:
 
 def check_pending(name: str) -> Facts:
     check = f"admissionChecks[{name}]"
-    return {f"{check}.lastTransitionTime": "<t>", f"{check}.message": "", f"{check}.state": "Pending"}
+    return {
+        f"{check}.lastTransitionTime": "<t>",
+        f"{check}.message": "",
+        f"{check}.state": "Pending",
+    }
 
 
 def no_quota(reason: str, message: str, at: int = 1) -> Facts:
@@ -280,8 +284,9 @@ def admitted(
     cluster_queue: str, cpu: str, count: int = 1, at: int = 1, flavor: str = "default", **more: Any
 ) -> Facts:
     main = "admission.podSetAssignments[main]"
+    reserved = f"Quota reserved in ClusterQueue {cluster_queue}"
     return {
-        "QuotaReserved": f"True QuotaReserved @{at}: Quota reserved in ClusterQueue {cluster_queue}",
+        "QuotaReserved": f"True QuotaReserved @{at}: {reserved}",
         "Admitted": f"True Admitted @{at}: The workload is admitted",
         "admission.clusterQueue": cluster_queue,
         f"{main}.count": count,

@@ -270,7 +270,8 @@ def a_pod_waits_behind_a_gate(door: Door) -> None:
     for name in ("a", "b"):
         metadata = {"name": name, "labels": labels}
         made = door.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-        assert made["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+        gates = [each["name"] for each in made["spec"]["schedulingGates"]]
+        assert gates == ["kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"]
         assert made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
         if name == "a":
             door.until("it may run", lambda: "schedulingGates" not in door.get("Pod", "a")["spec"])

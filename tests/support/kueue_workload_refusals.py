@@ -117,6 +117,17 @@ SHOWN = (
 )
 WHILE_RESERVED = "is immutable while workload quota reserved"
 
+VALUE = {"universal": "a"}
+PLACED = "status.admission.podSetAssignments[0].topologyAssignment"
+EITHER = "exactly one of the fields in [universal individual] must be set"
+
+
+def placed(**changes: Any) -> Object:
+    """A status with one domain of one level."""
+    domain = {"domainCount": 1, "valuesPerLevel": [VALUE], "podCounts": {"universal": 3}}
+    return admitted(topologyAssignment={"levels": ["host"], "slices": [{**domain, **changes}]})
+
+
 WORKLOADS = [
     workload_denied("pods in requests and limits",
                     requesting(requests={"pods": "1"}, limits={"pods": "1"}),
@@ -242,4 +253,25 @@ WORKLOADS = [
             FORBIDDEN,
             denied("Workload", f"{GATES_PATH}: Forbidden: can only remove gates, not add new ones"),
             {"metadata": {"annotations": {GATES: "a.io/b,a.io/c"}}}),
+    status_refused("another cluster", {"clusterName": "w2"},
+                   'status: Invalid value: "object": clusterName is immutable once set', INVALID,
+                   Change({"status": {"nominatedClusterNames": ["w1"]}}, "status"),
+                   Change({"status": {"nominatedClusterNames": None, "clusterName": "w1"}},
+                          "status")),
+    status_refused("more values than levels", placed(valuesPerLevel=[VALUE, VALUE]),
+                   f'{PLACED}: Invalid value: "object": valuesPerLevel must have the same length '
+                   "as the number of levels in this TopologyAssignment", INVALID),
+    status_refused("more counts than domains", placed(podCounts={"individual": [1, 2]}),
+                   f'{PLACED}.slices[0]: Invalid value: "object": podCounts.individual must have '
+                   "length equal to domainCount", INVALID),
+    status_refused("more roots than domains",
+                   placed(valuesPerLevel=[{"individual": {"roots": ["a", "b"]}}]),
+                   f'{PLACED}.slices[0]: Invalid value: "object": valuesPerLevel.individual, if '
+                   "set, must have roots of length equal to domainCount of this "
+                   "TopologyAssignmentSlice", INVALID),
+    status_refused("two ways to count", placed(podCounts={"universal": 3, "individual": [3]}),
+                   f'{PLACED}.slices[0].podCounts: Invalid value: "object": {EITHER}', INVALID),
+    status_refused("no value at all", placed(valuesPerLevel=[{}]),
+                   f'{PLACED}.slices[0].valuesPerLevel[0]: Invalid value: "object": {EITHER}',
+                   INVALID),
 ]  # fmt: skip

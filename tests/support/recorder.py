@@ -28,6 +28,8 @@ _TIME = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z$")
 _SPAN = re.compile(r"\bwas (?=\d)[\dhms.µn]+")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _WORKLOAD = re.compile(r"\b((?:job|pod)-[a-z0-9-]*?)-[0-9a-f]{5}\b")
+TOKEN = "kube-api-access-"
+"""The volume that every pod gets for its token, under a name of its own."""
 _LEFT_OUT = {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"}
 _LEFT_OUT |= {"generateName"}
 _CONSTANT = {
@@ -88,8 +90,7 @@ class Recorder:
         apart.
         """
         return [
-            story([_without(state, APART) for state in states])
-            for states in self._of(kind, name)
+            story([_without(state, APART) for state in states]) for states in self._of(kind, name)
         ]
 
     def story(self, kind: str, name: str) -> Story:
@@ -234,6 +235,8 @@ def _flatten(path: str, value: Any, found: Facts) -> None:
                 _flatten(f"{path}.{key}" if path else key, inner, found)
     elif isinstance(value, list) and value and all(_is_named(each) for each in value):
         for each in value:
+            if each["name"].startswith(TOKEN):
+                continue
             rest = {key: inner for key, inner in each.items() if key != "name"}
             _flatten(f"{path.removesuffix('.resources')}[{each['name']}]", rest, found)
     elif value is not None:

@@ -1,4 +1,4 @@
-"""A cluster that runs the whole of Kueue: admission, jobs, the Job controller and simulated pods."""
+"""A cluster with the whole of Kueue: admission, jobs, the Job controller and simulated pods."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -11,7 +11,7 @@ from fleetqueue.admission import kinds
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import EVENTS, Object, Resource
+from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.controllers import job as job_controller
 from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.runtime.nodes import NodeSpec

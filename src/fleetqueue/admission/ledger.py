@@ -5,6 +5,7 @@ controllers and people ask it for counts. It holds no client.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -62,6 +63,8 @@ class Ledger(QueueBook):
         self._hot: set[str] = set()
         """ClusterQueues in which something may wait to be tried."""
         self._assumed: dict[Key, Workload] = {}
+        self._evicting: set[Key] = set()
+        """Those that are being evicted: decisions see them as evicted already."""
         self.usage: UsageKeeper | None = None
         if settings.usage_sharing is not None:
             self.usage = UsageKeeper(settings.usage_sharing, now, self._used_by, self._weigh)
@@ -133,6 +136,8 @@ class Ledger(QueueBook):
         self._assumed.pop(key, None)
         self._dequeue(key)
         before = self.state.holder(key)
+        if key in self._evicting and not workload.is_evicted:
+            workload = replace(workload, is_evicted=True)
         self.state.hold(workload)
         if before is not None and _needs_less(workload, before):
             self.unpark_later(workload.cluster_queue)
@@ -233,6 +238,20 @@ class Ledger(QueueBook):
         self.state.hold(workload)
         if self.usage is not None and is_new:
             self.usage.reserve(workload, self._covered(workload.cluster_queue))
+
+    def begin_evicting(self, key: Key) -> None:
+        """A write that says so is under way; until it is answered nobody need ask for it again."""
+        self._evicting.add(key)
+        held = self.state.holder(key)
+        if held is not None and not held.is_evicted:
+            self.state.hold(replace(held, is_evicted=True))
+
+    def end_evicting(self, key: Key) -> None:
+        """It was answered, and what was stored is known."""
+        self._evicting.discard(key)
+        obj = self._objects.get(key)
+        if obj is not None and key not in self._assumed and self.state.holder(key) is not None:
+            self._place(key, obj)
 
     def forget(self, key: Key) -> None:
         """That write failed: the quota is free again, and the workload waits where it did."""

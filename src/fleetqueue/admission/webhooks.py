@@ -1,6 +1,7 @@
 """The webhooks of Kueue's own kinds: what is filled in, and what is refused."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fleetqueue.admission import kinds
 from fleetqueue.api.field_errors import FieldError
@@ -31,7 +32,7 @@ def webhooks(on: Mapping[str, bool]) -> list[Webhook]:
         webhook(kinds.WORKLOAD, has_status=True),
         webhook(kinds.CLUSTER_QUEUE),
         webhook(kinds.RESOURCE_FLAVOR),
-        webhook(kinds.COHORT),
+        replace(webhook(kinds.COHORT), default=None),
     ]
 
 

@@ -42,6 +42,8 @@ class Writer:
         self._now = now
         self._slots = asyncio.Semaphore(WRITES_MAX)
         self._locks: dict[Key, asyncio.Lock] = {}
+        self._reasons: dict[Key, Wait] = {}
+        """Of workloads that are being told why they wait: what is to be said."""
 
     async def reserve(self, decision: Admit) -> bool:
         key, now = decision.workload.key, self._now()
@@ -80,22 +82,35 @@ class Writer:
         return True
 
     async def wait(self, decision: Wait) -> None:
-        """Tells the workload why it waits: an event each time, the status where it changed."""
-        key, now = decision.workload.key, self._now()
-        if not decision.reason:
+        """Tells the workload why it waits: an event each time, the status where it changed; of
+        several that come while one is written, the last.
+        """
+        key = decision.workload.key
+        obj = self._ledger.workload(key)
+        if not decision.reason or obj is None or not _waits(obj):
             return
-        is_told = False
-        async with self._alone(key):
-            for _ in range(TRIES_MAX):
-                obj = self._ledger.workload(key)
-                if obj is None or status.has_quota(obj) or status.is_finished(obj):
-                    return
-                if not is_told:
-                    self._event(obj, "Warning", decision.reason, decision.message)
-                    is_told = True
-                made = self._waiting(obj, decision, now)
-                if made["status"] == obj.get("status") or await self._apply(made):
-                    return
+        self._event(obj, "Warning", decision.reason, decision.message)
+        is_begun = key in self._reasons
+        self._reasons[key] = decision
+        if is_begun:
+            return
+        try:
+            async with self._alone(key):
+                await self._write_reasons(key)
+        finally:
+            self._reasons.pop(key, None)
+
+    async def _write_reasons(self, key: Key) -> None:
+        failures = 0
+        while failures < TRIES_MAX:
+            obj, decision = self._ledger.workload(key), self._reasons[key]
+            if obj is None or not _waits(obj):
+                return
+            made = self._waiting(obj, decision, self._now())
+            if made["status"] != obj.get("status") and not await self._apply(made):
+                failures += 1
+            elif self._reasons[key] is decision:
+                return
 
     def _waiting(self, obj: Json, decision: Wait, now: datetime) -> Json:
         made = status.with_condition(
@@ -113,9 +128,16 @@ class Writer:
             (target, targets.preempted_message(decision.workload, target, state))
             for target in decision.targets
         ]
-        done = await asyncio.gather(
-            *(self._preempt(decision.workload, target, text, state) for target, text in told)
-        )
+        keys = [target.workload.key for target in decision.targets]
+        for key in keys:
+            self._ledger.begin_evicting(key)
+        try:
+            done = await asyncio.gather(
+                *(self._preempt(decision.workload, target, text, state) for target, text in told)
+            )
+        finally:
+            for key in keys:
+                self._ledger.end_evicting(key)
         return all(done)
 
     async def _preempt(
@@ -210,3 +232,7 @@ class Writer:
     def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:
         text = status.event_message(message)
         self._cluster.events.record(obj, kind, reason, text, component=COMPONENT, action=reason)
+
+
+def _waits(obj: Json) -> bool:
+    return not status.has_quota(obj) and not status.is_finished(obj)

@@ -77,7 +77,6 @@ class DeclaredHook(Hook):
             may=may,
         )
 
-
     def _converted(self, operation: Operation, obj: Object, version: str) -> Object:
         """A webhook sees its own version of an object, whichever one was written."""
         return self._core.convert_now(operation.call.resource, obj, version)

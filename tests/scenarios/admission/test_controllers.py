@@ -4,6 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+
+from fleetqueue.admission import kinds
+from fleetqueue.admission.settings import AdmissionSettings
+from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.testing import Fleet
 from support.kueue import (
     Kueue,
     admission_check,
@@ -15,12 +21,6 @@ from support.kueue import (
     workload,
 )
 from support.looking import Looking
-
-from fleetqueue.admission import kinds
-from fleetqueue.admission.settings import AdmissionSettings
-from fleetqueue.kube.errors import NotFound
-from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.testing import Fleet
 
 pytestmark = pytest.mark.rule("kueue 13.5")
 

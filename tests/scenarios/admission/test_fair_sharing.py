@@ -5,6 +5,10 @@ by what they used.
 from typing import Any
 
 import pytest
+
+from fleetqueue.admission import kinds
+from fleetqueue.kube.resources import Object
+from fleetqueue.testing import Fleet
 from support.kueue import (
     Kueue,
     admission_check,
@@ -15,10 +19,6 @@ from support.kueue import (
     workload,
 )
 from support.looking import Looking
-
-from fleetqueue.admission import kinds
-from fleetqueue.kube.resources import Object
-from fleetqueue.testing import Fleet
 
 pytestmark = pytest.mark.rule("kueue 13.3")
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from support.kueue import admission_check, cluster_queue, flavor, local_queue, workload
 from tests.support import golden, whole
 from tests.support.recorder import plain
 from tests.support.whole import Whole
@@ -13,6 +12,7 @@ from fleetqueue.api.times import format_time
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet, namespace, owner_reference
+from support.kueue import admission_check, cluster_queue, flavor, local_queue, workload
 
 pytestmark = pytest.mark.rule("kueue 13.6")
 

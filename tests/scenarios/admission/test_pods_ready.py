@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 from tests.support import golden, whole
 
 from fleetqueue.admission import kinds
 from fleetqueue.api.times import parse_time
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.testing import Fleet
+from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
 pytestmark = [pytest.mark.rule("kueue 13.4"), pytest.mark.rule("kueue 3.7")]
 

@@ -3,6 +3,10 @@
 from typing import Any
 
 import pytest
+
+from fleetqueue.admission import kinds
+from fleetqueue.kube.resources import Object
+from fleetqueue.testing import Fleet
 from support.kueue import (
     Kueue,
     cluster_queue,
@@ -13,10 +17,6 @@ from support.kueue import (
     pod_set,
     workload,
 )
-
-from fleetqueue.admission import kinds
-from fleetqueue.kube.resources import Object
-from fleetqueue.testing import Fleet
 
 pytestmark = pytest.mark.rule("kueue 13.3")
 

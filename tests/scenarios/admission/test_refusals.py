@@ -91,6 +91,26 @@ async def test_jobs(fleet: Fleet) -> None:
     assert await differences(await guarded(fleet), JOBS) == ""
 
 
+@pytest.mark.rule("jobs A.7")
+async def test_a_job_must_stay_in_a_queue_where_there_is_a_default_one(fleet: Fleet) -> None:
+    client = await guarded(fleet)
+    await client.create(local_queue("default", "any"))
+    made = await client.create(job("refused", labels=queued.QUEUE))
+    with pytest.raises(Refused) as refused:
+        await client.patch(
+            queued.JOB,
+            "refused",
+            {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}},
+            "default",
+        )
+    assert made["spec"]["suspend"] is True
+    assert str(refused.value) == (
+        'admission webhook "vjob.kb.io" denied the request: '
+        'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: "": queue-name must not be '
+        "empty in namespace with default queue"
+    )
+
+
 # What is taken in, though it makes no sense: it is told so, and nobody else is disturbed
 
 

@@ -4,6 +4,10 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+
+from fleetqueue.admission import kinds
+from fleetqueue.kube.resources import Object
+from fleetqueue.testing import Fleet, named, namespace
 from support.kueue import (
     Kueue,
     admission_check,
@@ -14,10 +18,6 @@ from support.kueue import (
     pod_set,
     workload,
 )
-
-from fleetqueue.admission import kinds
-from fleetqueue.kube.resources import Object
-from fleetqueue.testing import Fleet, named, namespace
 
 pytestmark = pytest.mark.rule("kueue 13.2")
 
@@ -357,9 +357,7 @@ async def test_s18_preemption_on_the_first_flavor_may_end_the_search(fleet: Flee
         fleet,
         flavor("one"),
         flavor("two"),
-        cluster_queue(
-            quota=two_flavors("2", "2"), flavorFungibility=fungible, preemption=within
-        ),
+        cluster_queue(quota=two_flavors("2", "2"), flavorFungibility=fungible, preemption=within),
         local_queue(),
     )
     await kueue.create(workload("low", "2"), workload("high", "2", priority=9))
@@ -504,9 +502,7 @@ async def test_s27_one_that_waits_to_reclaim_keeps_its_share_from_others(fleet: 
 @pytest.mark.rule("kueue 4.4")
 @pytest.mark.rule("kueue 1.1")
 async def test_s21_s26_a_strict_head_blocks_until_the_strategy_changes(fleet: Fleet) -> None:
-    kueue = await start(
-        fleet, cluster_queue(queueingStrategy="StrictFIFO"), local_queue()
-    )
+    kueue = await start(fleet, cluster_queue(queueingStrategy="StrictFIFO"), local_queue())
     await kueue.create(
         workload("runs", "3"), workload("large", "2", priority=5), workload("small", "1")
     )

@@ -38,9 +38,7 @@ BOTH = [
 
 def asks_for_gpu(template: str) -> dict[str, str]:
     container = f"{template}.spec.containers[c].resources"
-    return {
-        f"{container}.{part}.example.com/gpu": "1" for part in ("limits", "requests")
-    }
+    return {f"{container}.{part}.example.com/gpu": "1" for part in ("limits", "requests")}
 
 
 RECORDED = golden.Recording(

@@ -1,4 +1,4 @@
-"""A Job of high priority preempts the one that fills the queue, which comes back when it is done."""
+"""A Job of high priority preempts the one that fills the queue, which comes back afterwards."""
 
 import pytest
 from tests.support import golden, whole

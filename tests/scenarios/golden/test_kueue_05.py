@@ -67,7 +67,9 @@ RECORDED = Recording(
         **{title: told for each in EACH for title, told in of_job(*each).items()},
     },
     counts={
-        f"{queue}{kind}": COUNTS[kind] for kind in KINDS for queue in ("ClusterQueue b5-", "LocalQueue ")
+        f"{queue}{kind}": COUNTS[kind]
+        for kind in KINDS
+        for queue in ("ClusterQueue b5-", "LocalQueue ")
     },
     ready={
         f"Workload job-{kind}-{number}-*": [golden.not_started()]

@@ -235,9 +235,7 @@ CREATED: list[tuple[Object, tuple[int, str]]] = [
         ),
     ),
     (
-        check(
-            controllerName="x", parameters={"apiGroup": "Bad_Group", "kind": "k", "name": "n"}
-        ),
+        check(controllerName="x", parameters={"apiGroup": "Bad_Group", "kind": "k", "name": "n"}),
         of(
             "AdmissionCheck",
             "m11-ac",
@@ -246,8 +244,9 @@ CREATED: list[tuple[Object, tuple[int, str]]] = [
         ),
     ),
 ]
-ASSIGNED = (
-    '[{"name":"main","flavors":{"cpu":"default"},"resourceUsage":{"cpu":"1"},"count":1}]'
+OTHER = (
+    '{"clusterQueue":"other","podSetAssignments":[{"name":"main","flavors":{"cpu":"default"},'
+    '"resourceUsage":{"cpu":"1"},"count":1}]}'
 )
 TWICE = (
     '{"name":"main","template":{"metadata":{},"spec":{"containers":[{"name":"main","image":'
@@ -296,8 +295,7 @@ PATCHED: list[tuple[Resource, str, Object, tuple[int, str]]] = [
         {"status": {"admission": {"clusterQueue": "other"}}},
         by(
             "vworkload",
-            f'status.admission: Invalid value: {{"clusterQueue":"other","podSetAssignments":{ASSIGNED}}}: '
-            "field is immutable",
+            f"status.admission: Invalid value: {OTHER}: field is immutable",
         ),
     ),
     (
@@ -333,7 +331,9 @@ async def test_mistakes_are_refused_with_their_reason(fleet: Fleet) -> None:
     # These are no mistakes, or none that is refused.
     await here.create(
         job("bad-prio", labels={CLASS: "no-such-class"}),
-        workload("w", {**pod_set(cpu="1"), "template": {"spec": pod_set(cpu="1")["template"]["spec"]}}),
+        workload(
+            "w", {**pod_set(cpu="1"), "template": {"spec": pod_set(cpu="1")["template"]["spec"]}}
+        ),
         priority_class("m11-q", 1),
         priority_class("high", 9),
         named("Cohort", API, "m11-c", spec={"parentName": "m11-c"}),

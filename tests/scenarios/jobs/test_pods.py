@@ -92,7 +92,7 @@ async def test_a_pod_that_does_not_fit_waits(fleet: Fleet) -> None:
 async def test_a_pod_that_is_preempted_is_told_and_deleted(fleet: Fleet) -> None:
     here = await start(fleet, quota="1")
     await here.client.patch(
-        kueue.kinds.CLUSTER_QUEUE,
+        kinds.CLUSTER_QUEUE,
         "queue",
         {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}},
     )
