@@ -183,6 +183,9 @@ class Ledger(QueueBook):
         name = self._waits_in.pop(key, None)
         if name in self.pending:
             self.pending[name].remove(key)
+            if self.pending[name].has_work():
+                self._hot.add(name)
+                self._work()
         return name
 
     def _leave(self, key: Key) -> None:
@@ -227,6 +230,8 @@ class Ledger(QueueBook):
             if queue is None or not queue.has_work():
                 self._hot.discard(name)
             elif self.is_active(name) and (head := queue.pop()) is not None:
+                # The next one has its turn when this one is admitted, parked or gone.
+                self._hot.discard(name)
                 heads.append(head)
         return heads
 
@@ -286,7 +291,7 @@ class Ledger(QueueBook):
         at_once = queue.requeue(
             self.read(obj), why, self._now(), has_more_flavors=has_more_flavors, reason=reason
         )
-        if at_once and is_news:
+        if is_news or not at_once:
             self._hot.add(name)
             self._work()
         return at_once

@@ -57,7 +57,7 @@ class Scheduler:
         self._preemptors: set[Key] = set()
         self._passes: dict[Key, tuple[int, datetime]] = {}
         """For second passes: how often each was tried, and when it is tried next."""
-        self._cycle = 0
+        self.cycles = 0
         self._is_unparking = False
         self._is_moving = False
         """Whether the cycle that is carried out changes what the next one sees."""
@@ -139,8 +139,8 @@ class Scheduler:
         self._ledger.unpark()
 
     def _decide(self, heads: list[Head]) -> Plan:
-        self._cycle += 1
-        plan = cycle.decide(self._ledger.state, heads, self._now(), cycle=self._cycle)
+        self.cycles += 1
+        plan = cycle.decide(self._ledger.state, heads, self._now(), cycle=self.cycles)
         for listener in self.on_cycle:
             listener(plan)
         known = {each.workload.key for each in plan.decisions}

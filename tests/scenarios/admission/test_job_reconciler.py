@@ -9,7 +9,7 @@ from tests.support.whole import Whole
 
 from fleetqueue.admission import kinds
 from fleetqueue.api.times import format_time
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import EVENTS, Object
 from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet, namespace, owner_reference
 from support.kueue import admission_check, cluster_queue, flavor, local_queue, workload
@@ -43,7 +43,7 @@ async def selector(here: Whole) -> Object:
 async def told(here: Whole, name: str = "sample") -> list[tuple[str, str]]:
     """Reasons and messages of our events about a job."""
     await here.passes(seconds=1)
-    found = (await here.client.list(whole.EVENTS, "team")).items
+    found = (await here.client.list(EVENTS, "team")).items
     return [
         (each["reason"], plain(each["message"]))
         for each in found

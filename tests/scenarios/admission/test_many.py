@@ -1,4 +1,4 @@
-"""Many that wait: those that cannot be admitted delay nobody, and cost nothing once they were told."""
+"""Many that wait: those that cannot be admitted delay nobody, and are written once."""
 
 import pytest
 
@@ -53,3 +53,21 @@ async def versions(kueue: Kueue) -> dict[str, str]:
     found = (await kueue.client.list(kinds.WORKLOAD, NAMESPACE)).items
     named = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found}
     return {name: version for name, version in named.items() if name.startswith("blocked")}
+
+
+@pytest.mark.rule("kueue 4.4")
+async def test_a_head_that_blocks_its_queue_is_not_tried_in_a_loop(fleet: Fleet) -> None:
+    kueue = await Kueue.start(fleet)
+    queue = cluster_queue(quota="4", queueingStrategy="StrictFIFO")
+    await kueue.create(flavor(), queue, local_queue(), workload("running", cpu="4"))
+    await kueue.create(workload("large", cpu="3", priority=9), workload("small", cpu="1"))
+    assert kueue.admission is not None
+    scheduler = kueue.admission.scheduler
+    await fleet.passes(seconds=1)
+    before = scheduler.cycles
+
+    await fleet.passes(minutes=10)
+
+    assert scheduler.cycles == before
+    await kueue.finish("running")
+    assert await kueue.admitted() == ["large", "small"]

@@ -4,12 +4,15 @@ import pytest
 from tests.support import golden, whole
 from tests.support.golden import Maybe
 from tests.support.kueue import cluster_queue, flavor, local_queue
+from tests.support.recorder import owned
 
+from fleetqueue.kube.resources import Resource
 from fleetqueue.testing import Fleet
 
 pytestmark = [pytest.mark.rule("kueue 5.6"), pytest.mark.rule("kueue 3.9")]
 
 HERE = ("b7-cq", "user-queue")
+OLD_WORKLOAD = Resource("kueue.x-k8s.io", "v1beta1", "workloads", "Workload")
 LEAST = "annotations.kueue.x-k8s.io/job-min-parallelism"
 COUNTS = [
     "0 wait, 0 hold 0, 0 admitted 0",
@@ -65,3 +68,15 @@ async def test_a_job_starts_with_the_pods_that_fit(fleet: Fleet) -> None:
 
     RECORDED.compare(here.seen)
     assert len(here.seen.stories("Pod", "sample-*")) == 10
+    # The same workload in the old version.
+    [found] = (await here.client.list(OLD_WORKLOAD, "b7")).items
+    assert found["apiVersion"] == "kueue.x-k8s.io/v1beta1"
+    assert found["status"]["reclaimablePods"] == [{"name": "main", "count": 2}]
+    [assigned] = found["status"]["admission"]["podSetAssignments"]
+    assert (assigned["count"], assigned["resourceUsage"]) == (4, {"cpu": "4"})
+    assert {by[0] for by in owned(found)} == {
+        "kueue-job-controller-PodsReady",
+        "kueue-reclaimable-pods",
+        "kueue-admission",
+        "kueue",
+    }

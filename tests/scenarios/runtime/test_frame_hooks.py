@@ -1,15 +1,18 @@
 """What else a toy operator may ask of the frame: completed objects, fetched ones, told refusals."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 import pytest
 
+from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.frame import Operator, controller_of
+from fleetqueue.kube.frame import Follow, Operator, controller_of
 from fleetqueue.kube.plan import Apply, Create, Look, Note, Patch, Plan, Step, child, title
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.kinds import CONFIG_MAP, SECRET
-from fleetqueue.testing import Fleet
+from fleetqueue.testing import Fleet, secret
 
 _EVENT = Resource("", "v1", "events", "Event")
 
@@ -75,3 +78,30 @@ async def test_a_refused_apply_is_told(fleet: Fleet) -> None:
     await fleet.passes(seconds=2)
     events = (await cluster.client.list(_EVENT, "default")).items
     assert ("FailedApply", "Apply") in {(each["reason"], each["message"]) for each in events}
+
+
+async def test_changes_of_what_is_followed_are_taken_in_together(fleet: Fleet) -> None:
+    looks: list[datetime] = []
+
+    def decide(look: Look) -> Plan:
+        looks.append(look.now)
+        return Plan()
+
+    def parents(source: Source, obj: Object) -> list[Key]:
+        return [Key("default", "a")]
+
+    follow = Follow(SECRET, parents, after=5.0)
+    counter = Operator("counter", CONFIG_MAP, decide, follows=(follow,))
+    cluster = await fleet.add_cluster("one")
+    await cluster.client.create(config_map())
+    fleet.run(controller_of(counter), on=cluster)
+    await fleet.settle()
+    looks.clear()
+    begun = fleet.clock.now()
+
+    for number in range(3):
+        await cluster.client.create(secret(f"s{number}"))
+        await fleet.passes(seconds=1)
+    await fleet.passes(seconds=10)
+
+    assert looks == [begun + timedelta(seconds=5)]
