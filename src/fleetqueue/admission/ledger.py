@@ -60,6 +60,8 @@ class Ledger(QueueBook):
         self._of_local: dict[Key, dict[Key, None]] = {}
         """The workloads that name a LocalQueue."""
         self._waits_in: dict[Key, str] = {}
+        self._blocked: dict[str, set[str]] = {}
+        """By the root of their tree, ClusterQueues whose head waits for something to change."""
         self._hot: set[str] = set()
         """ClusterQueues in which something may wait to be tried."""
         self._assumed: dict[Key, Workload] = {}
@@ -223,8 +225,14 @@ class Ledger(QueueBook):
     # What the scheduler does
 
     def pop_heads(self) -> list[Workload]:
-        """One of each ClusterQueue that may admit, which is being tried from now on."""
+        """One of each ClusterQueue that may admit, which is being tried from now on.
+
+        Heads that wait for a change come along where others of their tree are tried: what they are
+        entitled to is kept from those.
+        """
         heads = []
+        for name in list(self._hot):
+            self._hot |= self._blocked.pop(self._root_of(name), set())
         for name in sorted(self._hot):
             queue = self.pending.get(name)
             if queue is None or not queue.has_work():
@@ -294,7 +302,22 @@ class Ledger(QueueBook):
         if is_news or not at_once:
             self._hot.add(name)
             self._work()
+        else:
+            self._blocked.setdefault(self._root_of(name), set()).add(name)
         return at_once
+
+    def unpark_later(self, queue: str) -> None:
+        """Heads that wait for a change have their turn at once, before those who just lost quota
+        could take it again; parked workloads follow a little later.
+        """
+        self._hot |= self._blocked.pop(self._root_of(queue), set())
+        super().unpark_later(queue)
+
+    def _root_of(self, queue: str) -> str:
+        node = self.state.tree.queues.get(queue)
+        if node is None or self.state.tree.has_cycle(node):
+            return queue
+        return f"{node.root.is_queue}/{node.root.name}"
 
     def retry(self, key: Key) -> None:
         """What was to make room for it failed: it is tried again."""
