@@ -76,10 +76,6 @@ class GpuAllocator:
         self._given[owner] = tuple(free[:count])
         return self._given[owner]
 
-    def restore(self, owner: Owner, indexes: Sequence[int]) -> None:
-        """What a container that still runs was given before we started."""
-        self._given[owner] = tuple(indexes)
-
     def release(self, uid: str) -> None:
         """All that the containers of a pod had."""
         for owner in [owner for owner in self._given if owner[0] == uid]:

@@ -53,7 +53,6 @@ def test_no_device_is_given_twice() -> None:
     assert allocator.free == []
     allocator.release("a")
     assert allocator.free == [0, 1]
-    allocator.restore(("c", "main"), [1])
     assert allocator.give(("d", "main"), 1) == (0,)
 
 
