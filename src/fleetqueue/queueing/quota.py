@@ -109,11 +109,14 @@ class QuotaTree:
         if new_above is not old_above:
             self._move(node, old_above, new_above)
         node.recompute()
-        if old_parent is not None and old_parent is not node.parent:
+        is_same = node.parent is old_parent
+        if old_parent is not None and not is_same:
             old_parent.adopt(node, before, NO_OFFER)
-        if node.parent is not None:
-            is_same = node.parent is old_parent
+        if node.parent is not None and (is_same or old_parent is None):
             node.parent.adopt(node, before if is_same else NO_OFFER, node.offer())
+        elif node.parent is not None:
+            # It may be above the old one, and know of the node already.
+            node.parent.refresh()
         if old_above is not None and old_above is not new_above:
             self._drop_if_unused(old_above)
 

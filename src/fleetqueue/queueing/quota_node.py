@@ -246,6 +246,13 @@ class Node:
         if self.parent is not None:
             self.parent.adopt(self, own_before, self.offer())
 
+    def refresh(self) -> None:
+        """Looks at all children anew, and tells on what that changed."""
+        before = self.offer()
+        self.recompute()
+        if self.parent is not None:
+            self.parent.adopt(self, before, self.offer())
+
     def _measure(self) -> None:
         deepest = max((child.height for child in self.cohorts.values() if child.parent), default=-1)
         has_queue = any(child.parent for child in self.queues.values())

@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-pytest.register_assert_rewrite("tests.support.golden")
-
-from fleetqueue.testing import Fleet  # noqa: E402
+from fleetqueue.testing import Fleet
 
 
 @pytest.fixture

@@ -514,3 +514,17 @@ def test_changes_since_a_moment_are_known_even_if_some_were_undone() -> None:
     tree.undo(start)
     node(found, "d").add({AT: 1})
     assert tree.changed_since(position) is None
+
+
+@pytest.mark.rule("kueue 6.2")
+def test_a_queue_that_moves_up_is_counted_once() -> None:
+    """Its unlimited quota leaves a cohort below the one that it moves to."""
+    tree = QuotaTree()
+    at = ("spot", "gpu")
+    tree.put_cohort(Cohort("low", "high"))
+    tree.put_queue(ClusterQueue("q", "low", quotas={at: Quota(UNLIMITED)}))
+
+    tree.put_queue(ClusterQueue("q", "high", quotas={at: Quota(1)}))
+
+    assert tree.cohorts["high"].subtree_quota(at) == 1
+    assert tree.queues["q"].available(at) == 1

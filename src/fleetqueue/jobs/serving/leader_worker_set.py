@@ -41,6 +41,7 @@ from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Index
 
 WORKLOADS = workloads.owner_index(LEADER_WORKER_SET)
+MADE_FOR = workloads.made_for_index(LEADER_WORKER_SET)
 GROUP_INDEX = f"{PREFIX}/group-index"
 REVISION = f"{PREFIX}/template-revision-hash"
 LEADER_NAME = f"{PREFIX}/leader-name"
@@ -67,7 +68,7 @@ def operator(settings: JobSettings) -> Operator:
             by_name(STATEFUL_SET, _set_key),
             *(nobody(kind) for kind in read),
         ),
-        indexes=(WORKLOADS, PODS),
+        indexes=(WORKLOADS, MADE_FOR, PODS),
         manager=MANAGER,
         decides_deletion=True,
         gone=partial(decide_gone, settings),
@@ -77,7 +78,7 @@ def operator(settings: JobSettings) -> Operator:
 
 def decide_gone(settings: JobSettings, look: Look) -> Plan:
     """Nobody would ever let its pods go."""
-    plan = workloads.let_go(workloads.owned_by(look, WORKLOADS), settings, look)
+    plan = workloads.let_go(workloads.owned_by(look, MADE_FOR), settings, look)
     for pod in _pods(look):
         plan.add(*_ungated(pod))
     return plan

@@ -34,6 +34,7 @@ from fleetqueue.kube.plan import NOTHING, Look, Note, Patch, Plan, Step
 from fleetqueue.kube.resources import Object
 
 WORKLOADS = workloads.owner_index(STATEFUL_SET)
+MADE_FOR = workloads.made_for_index(STATEFUL_SET)
 REVISION = "controller-revision-hash"
 ON_HOLD = "StatefulSet scaled to zero; workload on hold"
 OFF_HOLD = "Workload no longer on hold; waiting for quota reservation"
@@ -55,7 +56,10 @@ def operator(settings: JobSettings) -> Operator:
             by_name(WORKLOAD, lambda workload: workloads.owners_of(workload, STATEFUL_SET)),
             *(nobody(kind) for kind in read),
         ),
-        indexes=(WORKLOADS,),
+        indexes=(
+            WORKLOADS,
+            MADE_FOR,
+        ),
         manager=MANAGER,
         decides_deletion=True,
         gone=partial(decide_gone, settings),
@@ -64,7 +68,7 @@ def operator(settings: JobSettings) -> Operator:
 
 
 def decide_gone(settings: JobSettings, look: Look) -> Plan:
-    return workloads.let_go(workloads.owned_by(look, WORKLOADS), settings, look)
+    return workloads.let_go(workloads.owned_by(look, MADE_FOR), settings, look)
 
 
 def decide(settings: JobSettings, look: Look) -> Plan:

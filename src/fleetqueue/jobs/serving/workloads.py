@@ -39,6 +39,23 @@ def owners_of(workload: Object, owner: Resource) -> list[Key]:
     ]
 
 
+def made_for_index(owner: Resource) -> Index:
+    """Workloads by whom they were made for, which they still say when the garbage collector has
+    taken the reference to an owner that is no more; copies for another cluster are left out.
+    """
+    title = f"{owner.api_version}, Kind={owner.kind}"
+
+    def values(workload: Object) -> Iterable[Hashable]:
+        metadata = workload["metadata"]
+        notes = metadata.get("annotations") or {}
+        is_copy = labels.MULTIKUEUE_ORIGIN in (metadata.get("labels") or {})
+        if is_copy or notes.get(labels.JOB_OWNER_GVK) != title:
+            return ()
+        return (Key(key_of(workload).namespace, notes.get(labels.JOB_OWNER_NAME) or ""),)
+
+    return Index(WORKLOAD, f"made for {owner.kind}", values)
+
+
 def owned_by(look: Look, index: Index) -> list[Object]:
     """All that name the parent, or one of its name before it."""
     found = look.source.found(index, Key(look.namespace, look.name))
