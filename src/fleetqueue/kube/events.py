@@ -122,7 +122,7 @@ class EventRecorder:
         event, at = event_of(write), write.occurrence.at
         namespace = event["metadata"]["namespace"]
         if write.name:
-            fields = ("series",) if write.occurrence.action else COUNTED
+            fields = ("series", "lastTimestamp") if write.occurrence.action else COUNTED
             patch = {field: event[field] for field in fields}
             with suppress(NotFound):
                 return await self._client.patch(
@@ -201,6 +201,9 @@ def _in_series(write: Write) -> Object:
         "source": {},
         "action": write.occurrence.action,
         "eventTime": format_micro_time(write.first_at),
+        # Clients of the older form look at these alone.
+        "firstTimestamp": format_time(write.first_at),
+        "lastTimestamp": format_time(write.occurrence.at),
         "reportingInstance": f"{write.occurrence.component}-{socket.gethostname()}"[:128],
     }
     if write.count > 1:
