@@ -78,7 +78,10 @@ class Writer:
             if not await self._apply(made):
                 return False
         if status.is_admitted(made) and not status.is_admitted(obj):
-            self._tell_admitted(made, now)
+            reserved = status.find_condition(made, status.QUOTA_RESERVED)
+            assert reserved is not None
+            since = parse_time(reserved["lastTransitionTime"])
+            self._tell_admitted(made, (now - since).total_seconds())
         return True
 
     async def wait(self, decision: Wait) -> None:
@@ -218,15 +221,13 @@ class Writer:
             text += f"; Flavors considered: {decision.considered}"
         self._event(made, "Normal", "QuotaReserved", text)
         if status.is_admitted(made):
-            self._tell_admitted(made, now)
+            self._tell_admitted(made, waited_seconds=0.0)
 
-    def _tell_admitted(self, made: Json, now: datetime) -> None:
-        reserved = status.find_condition(made, status.QUOTA_RESERVED)
-        assert reserved is not None
-        since = parse_time(reserved["lastTransitionTime"])
-        waited = max(0.0, (now - since).total_seconds())
+    def _tell_admitted(self, made: Json, waited_seconds: float) -> None:
+        """`waited_seconds`: since quota was reserved; conditions know whole seconds only."""
         queue = made["status"]["admission"]["clusterQueue"]
-        text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
+        waited = f"{max(0.0, waited_seconds):.0f}s"
+        text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited}"
         self._event(made, "Normal", "Admitted", text)
 
     def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:

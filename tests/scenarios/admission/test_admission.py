@@ -73,3 +73,16 @@ async def test_one_that_does_not_fit_waits_until_another_finishes(fleet: Fleet) 
     assert await kueue.admitted() == ["second"]
     found = await kueue.workload("second")
     assert "resourceRequests" not in found["status"]
+
+
+@pytest.mark.rule("kueue 3.3")
+async def test_one_that_is_admitted_at_once_did_not_wait_since_its_reservation(
+    fleet: Fleet,
+) -> None:
+    kueue = await one_queue(fleet)
+    await fleet.passes(seconds=(0.9 - fleet.clock.now().microsecond / 1e6) % 1)
+
+    await kueue.create(workload("late", cpu="1"))
+
+    text = "Admitted by ClusterQueue queue, wait time since reservation was 0s"
+    assert ("Normal", "Admitted", text) in await kueue.events("late")
