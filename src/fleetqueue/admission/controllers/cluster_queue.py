@@ -6,6 +6,7 @@ from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
+from fleetqueue.kube import finalizers
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Look, Patch, Plan, Status, is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
@@ -19,13 +20,11 @@ BATCH_SECONDS = 1.0
 
 def cluster_queue_operator(ledger: Ledger) -> Operator:
     def decide(look: Look) -> Plan:
-        plan = Plan([Status(describe(ledger, look))])
-        finalizers = look.parent["metadata"].get("finalizers") or []
-        is_empty = not ledger.state.holders.get(look.name)
-        if is_deleting(look.parent) and is_empty and RESOURCE_IN_USE_FINALIZER in finalizers:
-            kept = [each for each in finalizers if each != RESOURCE_IN_USE_FINALIZER]
-            return Plan([Patch(look.parent, {"metadata": {"finalizers": kept or None}})])
-        return plan
+        if is_deleting(look.parent) and not ledger.state.holders.get(look.name):
+            patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
+            if patch is not None:
+                return Plan([Patch(look.parent, patch)])
+        return Plan([Status(describe(ledger, look))])
 
     def of_workload(source: Source, obj: Object) -> Iterable[Key]:
         return [Key("", name) for name in queues_of(ledger, obj)]

@@ -6,6 +6,7 @@ from fleetqueue.admission import kinds
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
+from fleetqueue.kube import finalizers
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Patch, Plan, is_deleting
 from fleetqueue.kube.resources import Object, Resource
@@ -52,26 +53,16 @@ def _keeper(
     adds: bool = True,
 ) -> Operator:
     def decide(look: Look) -> Plan:
-        finalizers = look.parent["metadata"].get("finalizers") or []
-        is_kept = RESOURCE_IN_USE_FINALIZER in finalizers
-        if is_deleting(look.parent):
-            if not is_kept or is_used(look.name):
-                return NOTHING
-            kept = [each for each in finalizers if each != RESOURCE_IN_USE_FINALIZER]
-            return _write(look, kept)
-        return (
-            NOTHING
-            if is_kept or not adds
-            else _write(look, [*finalizers, RESOURCE_IN_USE_FINALIZER])
-        )
+        patch = None
+        if not is_deleting(look.parent):
+            patch = finalizers.added(look.parent, RESOURCE_IN_USE_FINALIZER) if adds else None
+        elif not is_used(look.name):
+            patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
+        return NOTHING if patch is None else Plan([Patch(look.parent, patch)])
 
     return Operator(
         name, kind, decide, follows=(follow,), manager="kueue", decides_deletion=True, workers=1
     )
-
-
-def _write(look: Look, finalizers: list[str]) -> Plan:
-    return Plan([Patch(look.parent, {"metadata": {"finalizers": finalizers or None}})])
 
 
 def _flavors(queue: Object) -> Iterable[Key]:

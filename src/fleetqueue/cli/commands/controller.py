@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fleetqueue.cli.attaching import attaching, read_options
+from fleetqueue.cli.loops import new_runner
 
 
 @click.command()
@@ -45,13 +46,5 @@ def controller(
         with contextlib.suppress(asyncio.CancelledError):
             await work
 
-    with _runner() as runner:
+    with new_runner() as runner:
         runner.run(main())
-
-
-def _runner() -> asyncio.Runner:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.Runner()
-    return asyncio.Runner(loop_factory=uvloop.new_event_loop)

@@ -1,6 +1,5 @@
 """`fleetqueue serve`: one Kubernetes API server, in this process, until it is told to stop."""
 
-import asyncio
 import gc
 import logging
 from dataclasses import replace
@@ -8,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from fleetqueue.cli.loops import new_runner
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions
@@ -100,7 +101,7 @@ def serve(
         queueing = _kueue(config, feature_gates) if queues else None
         live = replace(live, namespaces=namespaces, kueue=queueing)
     options = ServeOptions(data, port, host, durability, token_auth_file, tls_san, live)
-    with _runner() as runner:
+    with new_runner() as runner:
         runner.run(_serve(options))
 
 
@@ -121,14 +122,6 @@ def _kueue(config: Path | None, feature_gates: str) -> "KueueOptions":
     from fleetqueue.kueue import read_options
 
     return read_options(None if config is None else config.read_text(), read_gates(feature_gates))
-
-
-def _runner() -> asyncio.Runner:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.Runner()
-    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
 async def _serve(options: object) -> None:
