@@ -17,6 +17,7 @@ from fleetqueue.kube.calls import DeleteOptions
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch, owned
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound, UnknownKind
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import (
     Apply,
     Create,
@@ -28,7 +29,6 @@ from fleetqueue.kube.plan import (
     Plan,
     Status,
     Step,
-    is_deleting,
     title,
 )
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of

@@ -168,10 +168,6 @@ def title(obj: Object) -> str:
     return f"{obj['apiVersion']} {obj['kind']} {obj['metadata']['name']}"
 
 
-def is_deleting(obj: Object) -> bool:
-    return bool(obj["metadata"].get("deletionTimestamp"))
-
-
 def _matching(objects: Iterable[Object], selector: Object | None) -> list[Object]:
     wanted = selectors.labels_from_object(selector)
     found = [obj for obj in objects if wanted.matches(obj["metadata"].get("labels") or {})]

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from fleetqueue.api import times
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 
 TERMINAL = ("Succeeded", "Failed")

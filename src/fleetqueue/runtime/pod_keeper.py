@@ -5,7 +5,7 @@ from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.controller import DONE, Controller, Result
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.pod_facts import is_terminal

@@ -12,7 +12,7 @@ from fleetqueue.api import times
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.container_worker import ContainerWorker, Role
 from fleetqueue.runtime.kinds import POD

@@ -9,7 +9,7 @@ from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
 from fleetqueue.kube.errors import NotFound
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import stages

@@ -9,7 +9,7 @@ from fleetqueue.api.pods.taints import is_match
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.runtime.kinds import NODE, POD
 from fleetqueue.runtime.pod_conditions import disruption

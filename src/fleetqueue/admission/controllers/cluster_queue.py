@@ -7,8 +7,9 @@ from fleetqueue.admission.ledger import Ledger
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Look, Patch, Plan, Status, is_deleting
+from fleetqueue.kube.plan import Look, Patch, Plan, Status
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.queueing import fairness

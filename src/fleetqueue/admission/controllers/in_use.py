@@ -7,8 +7,9 @@ from fleetqueue.admission.ledger import Ledger
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import NOTHING, Look, Patch, Plan, is_deleting
+from fleetqueue.kube.plan import NOTHING, Look, Patch, Plan
 from fleetqueue.kube.resources import Object, Resource
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, by_name
-from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts

@@ -7,18 +7,9 @@ from typing import Any
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import AlreadyExists, KubeError, Refused
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Plan,
-    Status,
-    Step,
-    child,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, Step, child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import cron_times
 from fleetqueue.runtime.controllers.cron_schedule import (

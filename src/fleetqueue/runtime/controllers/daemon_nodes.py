@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.pods import taints, terms
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.templates import pod_from_template

@@ -6,18 +6,9 @@ from datetime import datetime, timedelta
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import scaled

@@ -6,8 +6,9 @@ from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import AlreadyExists, KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step, is_deleting
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.runtime import conditions, pod_facts, templates

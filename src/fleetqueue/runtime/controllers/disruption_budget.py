@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from fleetqueue.api import times
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, nobody
-from fleetqueue.kube.plan import Look, Note, Patch, Plan, Status, is_deleting
+from fleetqueue.kube.plan import Look, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import conditions, pod_facts

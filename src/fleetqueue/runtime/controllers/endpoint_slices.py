@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, Step, child, is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, Step, child
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, by_name, nobody
-from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import service_pods

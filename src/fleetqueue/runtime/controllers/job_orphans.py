@@ -1,8 +1,9 @@
 """Frees pods that no Job counts any more: the finalizer of one that is gone, or has finished, would
 keep them for ever."""
 
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, nobody
-from fleetqueue.kube.plan import Look, Plan, is_deleting
+from fleetqueue.kube.plan import Look, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job_tracking
 from fleetqueue.runtime.controllers.job_outcome import is_finished

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fleetqueue.api.times import format_time
-from fleetqueue.kube.plan import Create, Delete, Note, Plan, Status, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Delete, Note, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.controllers import job_outcome, job_pods, job_tracking

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from fleetqueue.api import times
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, nobody
-from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Step, is_deleting
+from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.kinds import NAMESPACE, NODE, POD

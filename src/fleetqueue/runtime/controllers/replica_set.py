@@ -2,8 +2,9 @@
 
 from fleetqueue.api import times
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Create, Delete, Look, Plan, Status, Step, is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions, deletion_order, pod_facts

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.controllers import deployment_revisions as revisions

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from fleetqueue.kube.plan import Create, Look, Note, Patch, Step, is_deleting, owner_reference
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Step, owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import stateful_pods as pods
 from fleetqueue.runtime.kinds import CLAIM

@@ -6,18 +6,9 @@ from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import AlreadyExists, KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, by_name
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, scaled, told

@@ -12,7 +12,7 @@ from typing import Any
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import VOLUME
 from fleetqueue.runtime.ownership import without_finalizer

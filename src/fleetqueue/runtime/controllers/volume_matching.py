@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fleetqueue.api import selectors
 from fleetqueue.api.quantity import Quantity
-from fleetqueue.kube.plan import is_deleting
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"

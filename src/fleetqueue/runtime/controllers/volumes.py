@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Status, is_deleting
+from fleetqueue.kube.plan import Delete, Look, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.controllers.volume_matching import is_bound_to

@@ -13,8 +13,9 @@ from functools import partial
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import Invalid, KubeError, UnknownKind
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, by_name
-from fleetqueue.kube.plan import Create, Look, Plan, Status, Step, is_deleting
+from fleetqueue.kube.plan import Create, Look, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import APP_WRAPPER, POD
 from fleetqueue.runtime.operators.app_wrapper_components import LABEL, stub_of

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from fleetqueue.api.times import format_duration
-from fleetqueue.kube.plan import Create, Note, Patch, Plan, Status, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions

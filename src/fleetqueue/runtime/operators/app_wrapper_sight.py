@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleetqueue.kube.plan import Delete, Look, Plan, is_deleting, title
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Delete, Look, Plan, title
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import POD

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleetqueue.api.times import format_time, parse_time
-from fleetqueue.kube.plan import Note, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import pod_sets_of, replicas_of

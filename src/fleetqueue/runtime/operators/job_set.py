@@ -6,18 +6,9 @@ starts Jobs so that they follow.
 
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import CLAIM, JOB, JOB_SET, SERVICE
 from fleetqueue.runtime.operators import job_set_children as children

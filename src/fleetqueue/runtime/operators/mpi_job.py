@@ -8,18 +8,9 @@ from collections.abc import Iterable
 from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, by_name
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions

@@ -2,18 +2,9 @@
 
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, nobody
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, SERVICE

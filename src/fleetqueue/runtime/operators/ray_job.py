@@ -10,18 +10,9 @@ from typing import Any
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Order,
-    Patch,
-    Plan,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Order, Patch, Plan, Step
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.kinds import JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE

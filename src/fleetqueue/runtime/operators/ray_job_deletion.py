@@ -1,7 +1,8 @@
 """What goes when a RayJob has ended, and when: its cluster, the workers of that, or the job."""
 
 from fleetqueue.api.times import parse_time
-from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube import finalizers
-from fleetqueue.kube.plan import Create, Delete, Look, Note, Order, Patch, Status, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Order, Patch, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import JOB, RAY_CLUSTER, SERVICE
 from fleetqueue.runtime.operators import ray_cluster_status as states

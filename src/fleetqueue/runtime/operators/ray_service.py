@@ -8,19 +8,9 @@ from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import (
-    Create,
-    Delete,
-    Look,
-    Note,
-    Order,
-    Patch,
-    Plan,
-    Status,
-    Step,
-    is_deleting,
-)
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Order, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import pod_facts

@@ -6,7 +6,8 @@ import copy
 from datetime import timedelta
 
 from fleetqueue.api.times import format_time, parse_time
-from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step, child, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step, child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names

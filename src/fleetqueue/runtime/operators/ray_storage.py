@@ -1,7 +1,8 @@
 """The end of a RayCluster whose head kept its state in Redis: a Job cleans up, then it may go."""
 
 from fleetqueue.kube import finalizers
-from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, child, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan, child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.kinds import JOB, POD

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fleetqueue.api.times import parse_time
-from fleetqueue.kube.plan import Create, Delete, Note, Step, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Create, Delete, Note, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.hashing import content_hash

@@ -6,8 +6,9 @@ from functools import partial
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import KubeError
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator
-from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, Step, is_deleting
+from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, Step
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime import pod_facts
 from fleetqueue.runtime.kinds import POD, SERVICE

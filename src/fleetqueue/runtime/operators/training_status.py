@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Literal
 
 from fleetqueue.api.times import format_time
-from fleetqueue.kube.plan import Note, is_deleting
+from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import conditions, pod_facts
 from fleetqueue.runtime.operators import training_pods as made
