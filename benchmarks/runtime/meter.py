@@ -36,7 +36,7 @@ def metered(pids: Pids) -> Iterator[Cost]:
     """`pids` is asked again and again: processes come and go."""
     over = threading.Event()
     cost = Cost()
-    before, machine = cpu_seconds(pids()), _machine_seconds()
+    before, machine = cpu_seconds(pids()), machine_seconds()
 
     def sample() -> None:
         while not over.wait(SAMPLE_SECONDS):
@@ -50,7 +50,7 @@ def metered(pids: Pids) -> Iterator[Cost]:
         over.set()
         sampler.join()
         cost.cpu = cpu_seconds(pids()) - before
-        busy, total = (now - then for now, then in zip(_machine_seconds(), machine, strict=True))
+        busy, total = (now - then for now, then in zip(machine_seconds(), machine, strict=True))
         cost.others = max(busy - cost.cpu, 0.0) / total
 
 
@@ -87,7 +87,7 @@ def _stat(pid: int) -> list[int]:
     return [int(each) if each.lstrip("-").isdigit() else 0 for each in fields]
 
 
-def _machine_seconds() -> tuple[float, float]:
+def machine_seconds() -> tuple[float, float]:
     """What the cores did, and all that they could have done."""
     fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     idle = fields[3] + fields[4]

@@ -10,7 +10,7 @@ import random
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from fleetqueue.errors import UserError
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import Live, LiveOptions
+    from fleetqueue.embedded.newborn import Newborn
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,15 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
     with _numbered(options) as numbered:
         async with _serving(numbered) as running:
             yield running
+
+
+def plant(options: ServeOptions, newborn: "Newborn") -> None:
+    """Give a cluster that has never run what it would make at its first start."""
+    log = _open_log(options)
+    try:
+        newborn.plant(log, SystemClock(), random.SystemRandom())
+    finally:
+        log.close()
 
 
 @contextlib.contextmanager
@@ -146,10 +156,15 @@ async def _running(live: "Live | None", instance: Instance) -> AsyncIterator[Non
 async def until_stopped() -> None:
     """Wait for an interrupt or a termination signal."""
     stopped = asyncio.Event()
+    on_stop(stopped.set)
+    await stopped.wait()
+
+
+def on_stop(callback: Callable[[], None]) -> None:
+    """Call it, from the running event loop, when this process is told to stop."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
+        loop.add_signal_handler(number, callback)
 
 
 def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:

@@ -35,6 +35,11 @@ def test_the_parts_of_a_server_load_nothing_slow() -> None:
     assert run(f"import fleetqueue.app, fleetqueue.cli.commands.serve\n{PRINT_SLOW}") == ""
 
 
+def test_the_parts_of_a_cluster_load_nothing_that_only_some_clusters_need() -> None:
+    loaded = run(f"import fleetqueue.embedded.live, fleetqueue.nursery.parent\n{PRINT_SLOW}")
+    assert not {"aiohttp", "cryptography"} & set(loaded.split())
+
+
 def test_a_first_start_loads_what_makes_certificates_and_a_second_nothing_slow(
     tmp_path: Path,
 ) -> None:

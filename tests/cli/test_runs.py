@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fleetqueue import __version__
+from fleetqueue.cli.main import COMMANDS
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -21,7 +23,8 @@ def test_help_lists_the_commands() -> None:
     assert (code, err) == (0, "")
     listed = out.split("Commands:")[1].splitlines()
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
-    assert names == ["controller", "crds", "install", "serve", "version"]
+    assert names == list(COMMANDS)
+    assert {"controller", "crds", "install", "kueue", "serve", "version"} <= set(names)
 
 
 @pytest.mark.parametrize("command", ["crds", "serve", "version"])
@@ -80,3 +83,14 @@ def test_a_configuration_that_is_wrong_is_told_before_anything_starts(tmp_path: 
     code, out, err = run("serve", "--data", str(tmp_path), "--config", str(config))
     assert (code, out) == (1, "")
     assert 'unknown field "nonsense"' in err
+
+
+@pytest.mark.rule("kueue 10.4")
+def test_what_would_be_installed_can_be_printed() -> None:
+    code, out, err = run("install", "--print")
+    assert (code, err) == (0, "")
+    made = list(yaml.load_all(out, yaml.CSafeLoader))
+    names = {(each["kind"], each["metadata"]["name"]) for each in made}
+    assert ("Service", "kueue-webhook-service") in names
+    assert ("CustomResourceDefinition", "workloads.kueue.x-k8s.io") in names
+    assert ("ClusterRole", "kueue-manager-role") in names

@@ -17,6 +17,7 @@ from fleetqueue.base import codec
 from fleetqueue.base.clock import Clock
 
 if TYPE_CHECKING:
+    from fleetqueue.apiserver.elsewhere import PodsElsewhere
     from fleetqueue.apiserver.hooks.remote import Remote
     from fleetqueue.apiserver.pod_actions import PodRuntime, TokenIssuer
 
@@ -41,6 +42,7 @@ class Core:
     random: random.Random
     hooks: Hooks = field(default_factory=Hooks)
     runtime: "PodRuntime | None" = None
+    elsewhere: "PodsElsewhere | None" = None
     tokens: "TokenIssuer | None" = None
     conversion_remote: "Remote | None" = None
     extensions: Extensions = field(init=False)
@@ -60,10 +62,7 @@ class Core:
         return self._second[1]
 
     def new_uid(self) -> str:
-        """A random UUID, version 4."""
-        bits = self.random.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
-        text = f"{bits | (4 << 76) | (2 << 62):032x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        return new_uid(self.random)
 
     def generate_name(self, prefix: str) -> str:
         suffix = "".join(self.random.choices(SUFFIX_LETTERS, k=SUFFIX_LENGTH))
@@ -121,6 +120,13 @@ class Core:
         """A committed object by table and key, shared; for hooks and collectors."""
         stored = self.store.get(table, key)
         return None if stored is None else self.store.decoded(stored)
+
+
+def new_uid(source: random.Random) -> str:
+    """A random UUID, version 4."""
+    bits = source.getrandbits(128) & ~(0xF000 << 64) & ~(0xC000 << 48)
+    text = f"{bits | (4 << 76) | (2 << 62):032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def ordered(obj: Object, resource: Resource) -> Object:

@@ -5,13 +5,15 @@ them.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fleetqueue.apiserver import outlines
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.definition_status import Verdict, described, judge_names
 from fleetqueue.apiserver.merge import managed
+from fleetqueue.apiserver.outlines import Definition
 from fleetqueue.apiserver.registry import Column, Resource, Scale, Subresource, Version
 from fleetqueue.apiserver.reshaping import Reshaper, schemas
 from fleetqueue.apiserver.shapes import CustomShape
-from fleetqueue.apiserver.storage import Change
+from fleetqueue.apiserver.storage import Change, Stored
 from fleetqueue.apiserver.strategy import STATUS
 
 Object = dict[str, Any]
@@ -38,7 +40,7 @@ class CustomKinds:
         """Register what the store holds already."""
         table = self._core.store.table(TABLE)
         for stored in list(table.live.values()):
-            self._follow(self._core.store.decoded(stored))
+            self._follow(stored)
 
     def _on_changes(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -46,27 +48,28 @@ class CustomKinds:
                 continue
             if change.after is None:
                 self._forget(change.stored.key)
-                self._judge_again(self._core.store.decoded(change.stored)["spec"]["group"])
+                self._judge_again(outlines.read(change.stored.data)[0]["spec"]["group"])
             else:
-                self._follow(self._core.store.decoded(change.after))
+                self._follow(change.after)
 
-    def _follow(self, crd: Object) -> None:
-        name = crd["metadata"]["name"]
+    def _follow(self, stored: Stored) -> None:
+        crd, definition = outlines.read(stored.data)
         verdict = judge_names(crd, self._core.registry)
         if not verdict.is_clash:
-            self._register(name, crd)
-        self._tell(crd, verdict)
+            self._register(crd, definition)
+        self._tell(crd, stored, verdict)
 
     def _judge_again(self, group: str) -> None:
         """Names of the group became free: others may have waited for them."""
         for key, stored in list(self._core.store.table(TABLE).live.items()):
             if key.endswith(f".{group}") and key not in self._accepted:
-                self._follow(self._core.store.decoded(stored))
+                self._follow(stored)
 
-    def _register(self, name: str, crd: Object) -> None:
+    def _register(self, crd: Object, definition: Definition) -> None:
+        name = crd["metadata"]["name"]
         known = self._accepted.get(name)
-        resource = build_resource(crd, self._converters)
-        if known is not None and known.definition == resource.definition:
+        resource = build_resource(crd, definition, self._converters)
+        if known is not None and definition.is_like(known.definition):
             if known.is_going != resource.is_going:
                 known.is_going = resource.is_going
                 self._core.registry.generation += 1
@@ -80,11 +83,11 @@ class CustomKinds:
         self._core.registry.add(resource)
 
     def _reshaper(self, crd: Object, resource: Resource, known: Resource | None) -> Reshaper | None:
-        store, now = self._core.store, crd["spec"]
+        store = self._core.store
         if known is None:
             # A restart does not tell when the schema changed, but it was not after this.
             since = int(crd["metadata"]["resourceVersion"])
-        elif known.definition is not None and schemas(known.definition) == schemas(now):
+        elif _have_same_schemas(known, resource):
             return known.reshaper
         else:
             # What is on its way to the log was still made under the old one.
@@ -101,11 +104,13 @@ class CustomKinds:
 
     # Status
 
-    def _tell(self, crd: Object, verdict: Verdict) -> None:
-        name = crd["metadata"]["name"]
-        wanted = described(crd, verdict, self._core.now())
-        if wanted.get("status") == crd.get("status"):
+    def _tell(self, outline: Object, stored: Stored, verdict: Verdict) -> None:
+        told = described(outline, verdict, self._core.now())
+        if told.get("status") == outline.get("status"):
             return
+        name = outline["metadata"]["name"]
+        crd = self._core.store.decoded(stored)
+        wanted = {**crd, "metadata": dict(crd["metadata"]), "status": told["status"]}
         latest = self._core.store.latest(TABLE, name)
         if latest is not None and str(latest.revision) == crd["metadata"]["resourceVersion"]:
             self._note_manager(crd, wanted)
@@ -130,7 +135,8 @@ class CustomKinds:
 # Building resources
 
 
-def build_resource(crd: Object, converters: Converters) -> Resource:
+def build_resource(crd: Object, definition: Definition, converters: Converters) -> Resource:
+    """From the outline of a CRD."""
     spec = crd["spec"]
     names = spec["names"]
     storage = next(v["name"] for v in spec["versions"] if v.get("storage"))
@@ -141,23 +147,27 @@ def build_resource(crd: Object, converters: Converters) -> Resource:
         kind=names["kind"],
         list_kind=names.get("listKind") or f"{names['kind']}List",
         namespaced=spec["scope"] == "Namespaced",
-        versions={v["name"]: _version(spec, v) for v in spec["versions"]},
+        versions={v["name"]: _version(spec, v, definition) for v in spec["versions"]},
         storage_version=storage,
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         is_custom=True,
         uid=crd["metadata"]["uid"],
-        definition=spec,
+        definition=definition,
         is_going="deletionTimestamp" in crd["metadata"],
         **converters(crd),
     )
 
 
-def _version(spec: Object, version: Object) -> Version:
+def _version(spec: Object, version: Object, definition: Definition) -> Version:
     kind, name = spec["names"]["kind"], version["name"]
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
-    if spec.get("preserveUnknownFields"):
-        schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
+
+    def schema() -> Object:
+        found = definition.schema(name) or {"type": "object"}
+        if spec.get("preserveUnknownFields"):
+            found["x-kubernetes-preserve-unknown-fields"] = True
+        return found
+
     parts = version.get("subresources") or {}
     scale = parts.get("scale")
     return Version(
@@ -172,6 +182,12 @@ def _version(spec: Object, version: Object) -> Version:
         selectable=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
         warning=_warning(spec, version),
     )
+
+
+def _have_same_schemas(one: Resource, other: Resource) -> bool:
+    if one.definition is None or other.definition is None:
+        return False
+    return bool(schemas(one.definition.spec()) == schemas(other.definition.spec()))
 
 
 def _subresources(kind: str, parts: Object) -> dict[str, Subresource]:

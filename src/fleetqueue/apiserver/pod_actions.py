@@ -15,6 +15,7 @@ from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.core import Core, ordered, private
 from fleetqueue.apiserver.deletes import Deleter, Options, options_from
+from fleetqueue.apiserver.elsewhere import PodElsewhere
 from fleetqueue.apiserver.hooks import Operation
 from fleetqueue.apiserver.internal import Internal
 from fleetqueue.apiserver.log_options import check_log_options
@@ -77,7 +78,8 @@ class PodActions:
     # Logs, exec, attach, port-forward, proxy
 
     async def _connect(self, call: Call) -> Response:
-        obj = self._existing(call)
+        found = await self._elsewhere(call)
+        obj = self._existing(call) if found is None else found.pod
         operation = Operation(
             "CONNECT", call, call.route.name, None, None, {}, call.route.subresource
         )
@@ -88,6 +90,8 @@ class PodActions:
             check_log_options(call)
         if call.route.subresource in ("log", "exec", "attach"):
             _check_container(call, obj)
+        if found is not None:
+            return await found.connect(call)
         if call.resource.plural == "pods" and not (obj.get("spec") or {}).get("nodeName"):
             if call.route.subresource == "log":
                 return Response(204, body=b"", content_type="")
@@ -100,6 +104,16 @@ class PodActions:
                 "answer: start it with its runtime"
             )
         return await self._core.runtime.connect(call, obj, call.user)
+
+    async def _elsewhere(self, call: Call) -> PodElsewhere | None:
+        """A pod of another cluster; one that has a node here is never looked for there."""
+        elsewhere, route = self._core.elsewhere, call.route
+        if elsewhere is None or call.resource.plural != "pods" or route.subresource == "proxy":
+            return None
+        here = self._core.get(call.resource.table, call.key)
+        if here is not None and (here.get("spec") or {}).get("nodeName"):
+            return None
+        return await elsewhere.find(call)
 
     def _existing(self, call: Call) -> Object:
         """The object that is meant; a proxy's name may say more than that."""

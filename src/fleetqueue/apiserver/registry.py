@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fleetqueue.api.field_errors import FieldError
+from fleetqueue.apiserver.outlines import Definition
 from fleetqueue.apiserver.reshaping import Reshaper
 from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.strategy import PLAIN, Strategy
@@ -128,7 +129,7 @@ class Resource:
     """Of the CRD that defines it."""
     is_going: bool = False
     """Its CRD is being deleted."""
-    definition: Object | None = None
+    definition: Definition | None = None
     """The spec of that CRD."""
     reshaper: Reshaper | None = None
     """For objects that were stored under another schema; None: there are none."""

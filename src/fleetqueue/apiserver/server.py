@@ -5,6 +5,7 @@ The order of the chain: where to, who, may they, then the verb. Every refusal be
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from fleetqueue.apiserver import bodies, forms, homes, problems
@@ -115,6 +116,9 @@ class Server:
             raise call.wrong_verb()
         if route.verb in ("create", "patch") and call.resource.is_going:
             self._check_is_staying(call)
+        elsewhere = self.core.elsewhere
+        if elsewhere is not None and elsewhere.shows(call):
+            return await elsewhere.read(call, partial(self._verbs[route.verb], call))
         return await self._verbs[route.verb](call)
 
     def _check_is_staying(self, call: Call) -> None:

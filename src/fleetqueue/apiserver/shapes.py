@@ -2,7 +2,7 @@
 schema.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,10 +71,14 @@ class CustomShape:
 
     cleans_in_place = True
 
-    def __init__(self, schema: Mapping[str, Any], kind: str, version: str) -> None:
-        self._schema = schema
+    def __init__(self, schema: Callable[[], Mapping[str, Any]], kind: str, version: str) -> None:
+        self._read_schema = schema
         self._kind = kind
         self._version = version
+
+    @cached_property
+    def _schema(self) -> Mapping[str, Any]:
+        return self._read_schema()
 
     @cached_property
     def node(self) -> Node:

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
+FIRST_REVISION = 2
+"""The counter of an empty store stands at one, as etcd's does."""
 HISTORY_EVENTS_MAX = 20_000
 HISTORY_BYTES_MAX = 24 * 1024 * 1024
 DECODED_MAX = 4_000
@@ -145,7 +147,7 @@ class Store:
         self._idle: asyncio.Event | None = None
         for row in log.load():
             self._replay(row)
-        self._assigned = self.revision = max(self.revision, 1)
+        self._assigned = self.revision = max(self.revision, FIRST_REVISION - 1)
 
     # Reading
 

@@ -23,8 +23,9 @@ def own_conditions(
         for status in lists.get(kind) or ()
     }
     ready = _containers_ready(spec, statuses, phase)
+    may_start = has_sandbox and phase not in ("Succeeded", "Failed")
     told = (
-        ("PodReadyToStartContainers", said(has_sandbox)),
+        ("PodReadyToStartContainers", said(may_start)),
         ("Initialized", _initialized(spec, statuses, phase)),
         ("Ready", ready if ready["status"] == "False" else _gates(spec, others)),
         ("ContainersReady", ready),

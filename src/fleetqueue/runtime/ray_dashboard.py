@@ -5,11 +5,12 @@ over HTTP is for real Ray; tests bring their own.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fleetqueue.kube.resources import Object
+
+if TYPE_CHECKING:
+    import aiohttp
 
 TIMEOUT_SECONDS = 2.0
 DASHBOARD_PORT, SERVE_PORT = 8265, 8000
@@ -120,6 +121,9 @@ class HttpDashboard:
     async def _call(
         self, method: str, url: str, body: Mapping[str, Any] | None = None
     ) -> tuple[int, bytes]:
+        # Few clusters ever run Ray, and this library takes long to load.
+        import aiohttp
+
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
             self._session = aiohttp.ClientSession(timeout=timeout)

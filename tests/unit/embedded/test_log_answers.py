@@ -240,7 +240,7 @@ def test_options_are_read_from_the_query(machine: Machine) -> None:
     query = {
         "sinceSeconds": ["60"], "tailLines": ["5"], "limitBytes": ["7"], "timestamps": ["True"],
     }  # fmt: skip
-    options = options_of(Request("GET", "/", query), machine.places())
+    options = options_of(Request("GET", "/", query), machine.places().clock)
     assert options == LogOptions(NOW - timedelta(seconds=60), 5, 7, timestamps=True)
-    options = options_of(Request("GET", "/", {"sinceTime": [START]}), machine.places())
+    options = options_of(Request("GET", "/", {"sinceTime": [START]}), machine.places().clock)
     assert options == LogOptions(since=NOW)

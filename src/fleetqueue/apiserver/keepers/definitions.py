@@ -18,8 +18,9 @@ class DefinitionKeeper(WorkingKeeper):
     work_name = "custom resource cleanup"
 
     def start(self) -> None:
-        for key in list(self._core.store.table(TABLE).live):
-            self._work.add(key)
+        for key, stored in self._core.store.table(TABLE).live.items():
+            if b'"deletionTimestamp"' in stored.data:
+                self._work.add(key)
 
     def follow(self, changes: Sequence[Change]) -> None:
         for change in changes:

@@ -97,12 +97,7 @@ def _metadata() -> Object:
 
 
 def _raw_schema(resource: Resource, version: Version) -> Object:
-    spec = resource.definition or {}
-    for declared in spec.get("versions") or ():
-        if declared["name"] == version.name:
-            schema: Object = codec.copy((declared.get("schema") or {}).get("openAPIV3Schema") or {})
-            return schema
-    return {}
+    return (resource.definition and resource.definition.schema(version.name)) or {}
 
 
 def _completed(schema: Object) -> Object:

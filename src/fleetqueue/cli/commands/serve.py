@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetqueue.cli.loops import new_runner
+from fleetqueue.base.loops import new_runner
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions

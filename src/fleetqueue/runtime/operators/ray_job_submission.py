@@ -6,8 +6,6 @@ import copy
 import json
 from typing import Any
 
-import yaml
-
 from fleetqueue.api.field_errors import quoted
 from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
@@ -36,8 +34,12 @@ def mode_of(job: Object) -> str:
 def runtime_env(spec: Object) -> Any:
     """What `runtimeEnvYAML` says; None where it says nothing."""
     text = spec.get("runtimeEnvYAML") or ""
+    if not text:
+        return None
+    import yaml  # slow to load, and seldom needed
+
     try:
-        return yaml.safe_load(text) if text else None
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise RuntimeEnvError(f"failed to unmarshal RuntimeEnvYAML: {text}: {error}") from error
 

@@ -42,15 +42,19 @@ def is_outgrown(service: Object, cluster: Object) -> bool:
     """Whether the service asks for what this cluster cannot become."""
     if (service["spec"].get("upgradeStrategy") or {}).get("type") == "None":
         return False
-    return not _is_same(service, cluster) and not _is_extended(service, cluster)
+    return not (
+        _is_same(service, cluster) or _is_extended(service, cluster) or _rests(service, cluster)
+    )
 
 
 def update(service: Object, cluster: Object, role: str) -> list[Step]:
-    """More worker groups, and suspension, reach a cluster that there is."""
+    """More worker groups, and suspension, reach a cluster that there is; one without pods becomes
+    whatever is asked for.
+    """
     config = service["spec"]["rayClusterConfig"]
     is_moved = bool(config.get("suspend")) != bool(cluster["spec"].get("suspend"))
-    is_grown = not _is_same(service, cluster) and _is_extended(service, cluster)
-    if not is_moved and not is_grown:
+    can_become = _is_extended(service, cluster) or _rests(service, cluster)
+    if not is_moved and (_is_same(service, cluster) or not can_become):
         return []
     wanted = make(service, cluster["metadata"]["name"])
     gone = {key: None for key in cluster["spec"] if key not in wanted["spec"]}
@@ -94,6 +98,14 @@ def remove(cluster: Object) -> list[Step]:
 def _is_same(service: Object, cluster: Object) -> bool:
     known = names.annotations_of(cluster).get(HASH_KEY)
     return known == spec_hash(service["spec"]["rayClusterConfig"])
+
+
+def _rests(service: Object, cluster: Object) -> bool:
+    """Whether it has no pods, or is to have none: so a queue holds it, and writes into the pods'
+    templates as it lets go.
+    """
+    config = service["spec"]["rayClusterConfig"]
+    return bool(config.get("suspend") or cluster["spec"].get("suspend"))
 
 
 def _is_extended(service: Object, cluster: Object) -> bool:

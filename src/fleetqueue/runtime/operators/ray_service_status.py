@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-import yaml
-
 from fleetqueue.api.times import format_duration, format_time, parse_time
 from fleetqueue.kube.plan import Note
 from fleetqueue.kube.resources import Object
@@ -150,6 +148,8 @@ def assumed_applications(service: Object) -> dict[str, Object]:
 
 
 def serve_config(service: Object) -> Object:
+    import yaml  # slow to load, and seldom needed
+
     try:
         config = yaml.safe_load(service["spec"].get("serveConfigV2") or "")
     except yaml.YAMLError:

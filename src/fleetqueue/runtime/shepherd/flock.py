@@ -7,18 +7,16 @@ Only children that were not waited for are ever signalled: their pids cannot nam
 import contextlib
 import os
 import signal
-import subprocess
-from dataclasses import dataclass, field
 
 from fleetqueue.runtime.shepherd.cgroups import kill as kill_group
+from fleetqueue.runtime.shepherd.fields import Fields, made
 from fleetqueue.runtime.shepherd.logs import Log
 from fleetqueue.runtime.shepherd.outlets import Outlet
 from fleetqueue.runtime.shepherd.records import Record
 from fleetqueue.runtime.shepherd.spawning import MARKER
 
 
-@dataclass
-class Member:
+class Member(Fields):
     """A process that was started on request: the main one of a container, or one beside it."""
 
     id: str
@@ -27,13 +25,13 @@ class Member:
     """The id of the main one; its own for that itself."""
     problem: int = -1
     """The pipe that tells of a failed start; -1 once that is settled."""
-    record: Record = field(default_factory=Record)
+    record: Record = made(default_factory=Record)
     record_path: str = ""
     log_path: str = ""
     log: Log | None = None
-    outputs: dict[int, str] = field(default_factory=dict)
+    outputs: dict[int, str] = made(default_factory=dict)
     """Where its output is read, and which stream that is."""
-    outlets: list[Outlet] = field(default_factory=list)
+    outlets: list[Outlet] = made(default_factory=list)
     cgroup: str = ""
     memory_bytes: int | None = None
     """What it may use, where nobody but the shepherd sees to that."""
@@ -161,6 +159,8 @@ def own_children() -> list[int]:
     try:
         return [int(pid) for pid in read_text(f"/proc/{me}/task/{me}/children").split()]
     except OSError:
+        import subprocess
+
         listed = subprocess.run(
             ["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=False
         )

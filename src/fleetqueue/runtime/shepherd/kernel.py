@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import platform
 import sys
 from typing import Any
 
@@ -71,7 +70,7 @@ def make_read_only(target: str) -> None:
 def make_root(directory: str) -> None:
     """The directory becomes `/` of this mount namespace; what was there before is gone from it."""
     os.chdir(directory)
-    number = _PIVOT_ROOT.get(platform.machine())
+    number = _PIVOT_ROOT.get(os.uname().machine)
     if number is not None and _libc.syscall(ctypes.c_long(number), b".", b".") == 0:
         _check(_libc.umount2(b".", MNT_DETACH), "umount")
     else:

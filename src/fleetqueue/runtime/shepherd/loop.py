@@ -8,7 +8,6 @@ import os
 import selectors
 import signal
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +85,8 @@ class Shepherd:
             key.data(key.fd)
         except Exception:
             # One container's trouble must not end all the others.
+            import traceback
+
             traceback.print_exc()
             with contextlib.suppress(KeyError):
                 if key.fd != self._channel.fileno():

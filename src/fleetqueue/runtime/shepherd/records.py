@@ -3,12 +3,12 @@
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from fleetqueue.runtime.shepherd.fields import Fields
 
-@dataclass
-class Record:
+
+class Record(Fields):
     """A process that was started; `code` is None until its end is known."""
 
     pid: int = 0
@@ -26,7 +26,7 @@ def write(path: str, record: Record) -> None:
     """At once or not at all."""
     new = f"{path}.new"
     with open(new, "w") as file:
-        json.dump(asdict(record), file)
+        json.dump(vars(record), file)
     os.replace(new, path)
 
 

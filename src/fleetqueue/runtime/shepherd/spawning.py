@@ -8,9 +8,9 @@ import resource
 import signal
 import stat
 import termios
-from dataclasses import dataclass, field
 
 from fleetqueue.runtime.shepherd import cgroups, kernel, view
+from fleetqueue.runtime.shepherd.fields import Fields, made
 
 MARKER = "FLEETQUEUE_CONTAINER_ID"
 """The variable by which a process is known to belong to a container, whoever its parent is."""
@@ -19,8 +19,7 @@ _FIRST_TO_END = 500
 _CANNOT_EXECUTE = 255
 
 
-@dataclass
-class Birth:
+class Birth(Fields):
     """What the new process has to do to itself."""
 
     argv: list[str]
@@ -30,7 +29,7 @@ class Birth:
     """Its standard input, output and error output."""
     stage: str = ""
     """The empty directory where its view is built; "" when it keeps the host's."""
-    binds: list[view.Bind] = field(default_factory=list)
+    binds: list[view.Bind] = made(default_factory=list)
     hostname: str = ""
     joins: int | None = None
     """The process whose view it shares."""

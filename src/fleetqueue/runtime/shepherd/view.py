@@ -9,9 +9,10 @@ import os
 import re
 import socket
 import stat
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fleetqueue.runtime.shepherd import kernel
+from fleetqueue.runtime.shepherd.fields import Fields, made
 
 _LINKS_MAX = 40
 _KEPT_OF_HOST = ("/proc", "/sys", "/dev")
@@ -20,8 +21,7 @@ _TERMINAL = re.compile(r"/dev/(tty\w+|vcs\w*|loop\d+|ram\d+)")
 """Consoles and disks are many, and nothing in a container asks for them."""
 
 
-@dataclass(frozen=True)
-class Bind:
+class Bind(NamedTuple):
     """A path of the host and where the container sees it."""
 
     source: str
@@ -29,13 +29,12 @@ class Bind:
     is_read_only: bool = False
 
 
-@dataclass
-class Layout:
+class Layout(Fields):
     """What has to be done for a list of binds, in this order."""
 
-    rebuilt: list[str] = field(default_factory=list)
+    rebuilt: list[str] = made(default_factory=list)
     """Directories made anew of their entries, outer ones first."""
-    binds: list[Bind] = field(default_factory=list)
+    binds: list[Bind] = made(default_factory=list)
     """With targets free of symbolic links, outer ones first."""
 
 

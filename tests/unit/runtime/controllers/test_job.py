@@ -343,6 +343,7 @@ def test_a_namespace_that_ends_is_no_news() -> None:
     assert told(plan) == ["status", "status"]
 
 
+@pytest.mark.rule("MB-5")
 @pytest.mark.parametrize(
     ("manager", "ours"),
     [(None, True), ("kubernetes.io/job-controller", True), ("kueue.x-k8s.io/multikueue", False)],

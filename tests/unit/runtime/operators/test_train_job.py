@@ -240,6 +240,8 @@ def test_a_deadline_rests_while_the_job_is_suspended_and_starts_anew() -> None:
     assert plan.after == 60
 
 
+@pytest.mark.rule("MB-5")
+@pytest.mark.rule("S002-5")
 def test_a_job_that_another_controller_manages_is_left_alone() -> None:
     ours = "trainer.kubeflow.org/trainjob-controller"
     assert is_ours(train_job.OPERATOR, train_jobs.job(managedBy=ours))

@@ -98,6 +98,8 @@ def test_numbers_that_a_kind_does_not_allow(
     assert check(family, training.job(family, roles)) == [f"{path}{text}" for text in expected]
 
 
+@pytest.mark.rule("KF-2")
+@pytest.mark.rule("S000-13")
 @pytest.mark.parametrize("family", training.FAMILIES, ids=lambda family: family.name)
 def test_only_known_managers_and_those_for_good(family: Family) -> None:
     roles = {"Master": 1} if family is XGBOOST else {"Worker": 1}

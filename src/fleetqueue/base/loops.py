@@ -1,4 +1,4 @@
-"""The event loop that long-running commands use."""
+"""The event loop that long-running processes use."""
 
 import asyncio
 

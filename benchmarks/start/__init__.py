@@ -1,0 +1,1 @@
+"""How long clusters take to start, and what they hold once they have."""

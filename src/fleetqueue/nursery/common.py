@@ -1,0 +1,23 @@
+"""What the clusters of one machine share, because it is loaded before they are forked."""
+
+import importlib
+
+from fleetqueue.api import kubernetes
+from fleetqueue.apiserver import builtin
+
+MODULES = (
+    "uvloop",
+    "fleetqueue.api.kueue.conversion",
+    "fleetqueue.apiserver.access.issuing",
+    "fleetqueue.embedded.live",
+    "fleetqueue.embedded.numbers",
+)
+"""What nearly every start loads on its way."""
+
+
+def load() -> None:
+    for name in MODULES:
+        importlib.import_module(name)
+    kubernetes.resources()
+    kubernetes.definition_names()
+    builtin.strategies()
