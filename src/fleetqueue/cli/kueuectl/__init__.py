@@ -1,0 +1,1 @@
+"""`kueuectl`, also `kubectl-kueue` and `fleetqueue kueue`: queues and workloads from the shell."""
