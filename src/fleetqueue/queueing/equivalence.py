@@ -1,7 +1,7 @@
 """Which workloads get the same answer: those whose hash, over all that decides, is the same."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fleetqueue.base import codec
@@ -21,10 +21,13 @@ _SHAPE = (
 )
 
 
-def hash_of(priority: int, spec: Json, pod_sets: Sequence[PodSet]) -> str:
+def hash_of(
+    priority: int, spec: Json, pod_sets: Sequence[PodSet], allowed: Collection[str] = ()
+) -> str:
+    """`allowed`: the flavors of a variant."""
     raw_sets = spec.get("podSets") or ()
     parts = [_part(raw, each) for raw, each in zip(raw_sets, pod_sets, strict=True)]
-    text = codec.encode(_sorted([priority, parts]))
+    text = codec.encode(_sorted([priority, parts, *sorted(allowed)]))
     return hashlib.sha256(text).hexdigest()[:DIGITS]
 
 

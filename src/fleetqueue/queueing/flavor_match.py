@@ -15,16 +15,22 @@ NO_REQUEST = TopologyRequest()
 
 
 def mismatch(
-    state: State, group: ResourceGroup, name: str, pods: PodSet, *, places_all: bool
+    state: State,
+    group: ResourceGroup,
+    name: str,
+    pods: PodSet,
+    *,
+    places_all: bool,
+    is_elsewhere: bool = False,
 ) -> str:
     """Why the flavor is none for these pods; "" where it may be. `places_all` tells whether the
-    queue places the pods of everybody.
+    queue places the pods of everybody, `is_elsewhere` whether another cluster does that.
     """
     flavor = state.flavors.get(name)
     if flavor is None:
         return f"flavor {name} not found"
     return (
-        _topology_mismatch(state, group, flavor, pods, places_all)
+        _topology_mismatch(state, group, flavor, pods, places_all, is_elsewhere)
         or _taint_mismatch(flavor, pods)
         or _affinity_mismatch(flavor, pods)
     )
@@ -48,7 +54,12 @@ def has_topology(state: State, flavor: str) -> bool:
 
 
 def _topology_mismatch(
-    state: State, group: ResourceGroup, flavor: Flavor, pods: PodSet, places_all: bool
+    state: State,
+    group: ResourceGroup,
+    flavor: Flavor,
+    pods: PodSet,
+    places_all: bool,
+    is_elsewhere: bool,
 ) -> str:
     if not state.settings.places_pods:
         return ""
@@ -62,6 +73,8 @@ def _topology_mismatch(
             return ""
         return f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
     if not state.topologies.is_known(flavor.name):
+        if is_elsewhere:
+            return ""
         return f'Flavor "{flavor.name}" information missing in TAS cache'
     if not set(_levels(pods.topology or NO_REQUEST)) <= set(state.topologies.levels(flavor.name)):
         return f'Flavor "{flavor.name}" does not contain the requested level'

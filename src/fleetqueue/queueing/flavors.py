@@ -92,6 +92,7 @@ class _Search:
         self.replaced = state.replaced_by(workload)
         self.assumed: Amounts = {}
         self.places_all = flavor_match.places_everybody(state, self.queue)
+        self.is_elsewhere = self.queue.name in state.dispatching
 
     def run(self, members: Sequence[PodSet]) -> list[PodSetResult]:
         results = [self._result(each) for each in members]
@@ -199,7 +200,12 @@ class _Search:
             return f"skipping flavor {flavor} due to {_ALLOWED} annotation"
         for each in results:
             why = flavor_match.mismatch(
-                self.state, group, flavor, each.pod_set, places_all=self.places_all
+                self.state,
+                group,
+                flavor,
+                each.pod_set,
+                places_all=self.places_all,
+                is_elsewhere=self.is_elsewhere,
             ) or self._differs(each, flavor, requests)
             if why:
                 return why

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.workload import Workload
 
-Rank: TypeAlias = tuple[float, bool, int, datetime, str]
+Rank: TypeAlias = tuple[float, bool, int, datetime, int, str]
 NO_SHARES: Mapping[Key, float] = {}
 
 
@@ -23,5 +23,6 @@ def rank(
         workload.key != sticky,
         -workload.effective_priority,
         workload.ordered_at,
+        workload.flavor_rank,
         workload.uid,
     )

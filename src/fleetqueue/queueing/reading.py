@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels, topology_encoding
+from fleetqueue.api.kueue import labels, topology_encoding, workloads
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.queueing import equivalence, requests
 from fleetqueue.queueing.amounts import Requests, read_amount
+from fleetqueue.queueing.device_claims import NO_DEVICES, DeviceRules
 from fleetqueue.queueing.requests import NO_RULES, NOWHERE, RequestRules, Surroundings
 from fleetqueue.queueing.workload import (
     Domain,
@@ -35,6 +36,7 @@ class ReadingRules:
     """PrioritySortingWithinCohort is off."""
     hashes: bool = True
     boosts_priority: bool = False
+    devices: DeviceRules = NO_DEVICES
 
 
 def read_workload(
@@ -92,7 +94,7 @@ def read_workload(
         may_requeue=requeued is None or requeued["status"] != "False",
         replaces=_key(notes.get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR)),
         allowed_flavors=_flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS)),
-        parent_uid=_parent(metadata),
+        parent_uid=str((workloads.parent_of(obj) or {}).get("uid") or ""),
         unhealthy_nodes=tuple(
             each["name"] for each in (obj.get("status") or {}).get("unhealthyNodes") or ()
         ),
@@ -113,7 +115,8 @@ def has_same_pods(one: Json, other: Json) -> bool:
 def _hash(obj: Json, priority: int, pod_sets: tuple[PodSet, ...], before: Workload | None) -> str:
     if before is not None and before.effective_priority == priority:
         return before.hash
-    return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets)
+    allowed = _flavors(workloads.annotations_of(obj).get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS))
+    return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets, allowed or ())
 
 
 def queue_order_time(obj: Json, rules: ReadingRules) -> datetime:
@@ -292,10 +295,3 @@ def _key(text: str | None) -> Key | None:
 
 def _flavors(text: str | None) -> frozenset[str] | None:
     return frozenset(part.strip() for part in text.split(",")) if text else None
-
-
-def _parent(metadata: Json) -> str:
-    for each in metadata.get("ownerReferences") or ():
-        if each.get("controller") and each.get("kind") == "Workload":
-            return str(each.get("uid") or "")
-    return ""

@@ -48,6 +48,8 @@ class State:
         self.delayed_flavors: dict[str, frozenset[str] | None] = {}
         """Per queue, the flavors on which places are chosen in a second pass, since a check comes
         first; None: on all of them."""
+        self.dispatching: set[str] = set()
+        """Queues whose workloads run on other clusters, which choose the places."""
         self._changes = 0
         self._changed: dict[tuple[bool, str], int] = {}
         """Per tree, which change was the last after which flavors that were tried may do."""

@@ -5,6 +5,7 @@ from fleetqueue.queueing.state import State
 from fleetqueue.queueing.workload import Workload
 
 BETTER_IS_ADMITTED = "A more favorable variant is already admitted"
+OTHER_IS_ADMITTED = "Another variant is already admitted"
 BELOW_ACCEPTABLE = "Target flavor is below LastAcceptableFlavorName"
 
 
@@ -14,8 +15,10 @@ def obstacle(state: State, workload: Workload) -> str:
     if not admitted:
         return ""
     queue = state.queues[workload.cluster_queue]
-    own = _place(queue, workload)
-    rivals = [_place(queue, each) for each in admitted]
+    if queue.concurrent is not None and queue.concurrent.mode == "RetainFirstAdmission":
+        return OTHER_IS_ADMITTED
+    own = place(queue, workload)
+    rivals = [place(queue, each) for each in admitted]
     if any(rival < own for rival in rivals):
         return BETTER_IS_ADMITTED
     if any(rival > own for rival in rivals) and own > _last_acceptable(queue):
@@ -35,19 +38,19 @@ def migration_message(workload: Workload) -> str:
     )
 
 
+def place(queue: ClusterQueue, workload: Workload) -> int:
+    """The place of its flavor among those of the queue, the most wanted first."""
+    allowed = workload.allowed_flavors or frozenset()
+    places = [at for at, flavor in enumerate(_flavors(queue)) if flavor in allowed]
+    return min(places, default=len(_flavors(queue)))
+
+
 def _rivals(state: State, workload: Workload) -> list[Workload]:
     """The other variants that are admitted, in a fixed order."""
     if not state.settings.admits_concurrently or not workload.parent_uid:
         return []
     found = [each for each in state.variants_of(workload.parent_uid) if each.is_admitted]
     return sorted((each for each in found if each.key != workload.key), key=lambda each: each.key)
-
-
-def _place(queue: ClusterQueue, workload: Workload) -> int:
-    """The place of its flavor among those of the queue, the most wanted first."""
-    allowed = workload.allowed_flavors or frozenset()
-    places = [at for at, flavor in enumerate(_flavors(queue)) if flavor in allowed]
-    return min(places, default=len(_flavors(queue)))
 
 
 def _last_acceptable(queue: ClusterQueue) -> int:

@@ -122,6 +122,8 @@ class Workload:
     """The older slice of the same job whose place it takes."""
     allowed_flavors: frozenset[str] | None = None
     """For a variant of a workload that tries several flavors at once."""
+    flavor_rank: int = 0
+    """Among variants, how wanted its flavor is: less goes first."""
     parent_uid: str = ""
     """The workload whose variant it is."""
     unhealthy_nodes: tuple[str, ...] = ()

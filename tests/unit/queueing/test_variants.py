@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.queueing.equivalence import hash_of
 from fleetqueue.queueing.model import ConcurrentAdmission
 from fleetqueue.queueing.plan import Migrate, Wait
-from fleetqueue.queueing.queues import Requeue
+from fleetqueue.queueing.queues import PendingQueue, Requeue
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import PodSetAssignment, Workload
 from support.cycles import Scene, scene, waiting
@@ -29,9 +30,9 @@ def admitted(flavor: str, parent: str = "job") -> Workload:
     return replace(found, assignments=(held,), reserved_at=found.created_at)
 
 
-def queue(last: str = "", *running: Workload) -> Scene:
+def queue(last: str = "", *running: Workload, mode: Any = "TryPreferredFlavors") -> Scene:
     found = scene(PICTURE, settings=CONCURRENT)
-    policy = ConcurrentAdmission("TryPreferredFlavors", last)
+    policy = ConcurrentAdmission(mode, last)
     found.state.put_queue(replace(found.state.queues["team"], concurrent=policy))
     for each in running:
         found.state.hold(each)
@@ -72,6 +73,30 @@ def test_a_less_wanted_variant_stays_out() -> None:
     (decision,) = queue("", admitted("reserved")).plan(variant("spot")).decisions
     assert isinstance(decision, Wait)
     assert decision.message == "A more favorable variant is already admitted"
+
+
+@pytest.mark.parametrize("flavor", ["reserved", "spot"])
+def test_where_the_first_admission_is_kept_all_others_stay_out(flavor: str) -> None:
+    found = queue("", admitted("on-demand"), mode="RetainFirstAdmission")
+    (decision,) = found.plan(variant(flavor)).decisions
+    assert isinstance(decision, Wait)
+    assert decision.message == "Another variant is already admitted"
+
+
+@pytest.mark.rule("kueue 4.2")
+def test_of_variants_that_came_together_the_most_wanted_goes_first() -> None:
+    flavors = ("reserved", "on-demand", "spot")
+    found = [variant(each, flavor_rank=at) for at, each in enumerate(flavors)]
+    waits = PendingQueue("team")
+    for each in reversed(found):
+        waits.put(each, each.created_at)
+    assert [each.key.name for each in waits.ordered()] == list(flavors)
+
+
+@pytest.mark.rule("kueue 4.5")
+def test_what_is_hopeless_for_one_flavor_may_do_for_another() -> None:
+    hashes = {hash_of(0, {}, (), {flavor}) for flavor in ("reserved", "spot")}
+    assert len(hashes | {hash_of(0, {}, ())}) == 3
 
 
 @pytest.mark.parametrize(("flavor", "migrates"), [("reserved", True), ("on-demand", False)])

@@ -27,7 +27,7 @@ def count(tree: Tree, shape: Shape) -> Counter[str]:
 
 def _clear(leaf: Domain) -> None:
     leaf.pods = leaf.pods_with_leader = leaf.leaders = 0
-    leaf.slices = leaf.slices_with_leader = 0
+    leaf.slices = leaf.slices_with_leader = leaf.score = 0
 
 
 def _count_leaf(leaf: Domain, shape: Shape, excluded: Counter[str]) -> None:
@@ -36,6 +36,8 @@ def _count_leaf(leaf: Domain, shape: Shape, excluded: Counter[str]) -> None:
     leaf.pods_with_leader = leaf.pods
     if leaf.pods == 0:
         excluded[f'resource "{limiting}"'] += 1
+    elif shape.score is not None:
+        leaf.score = shape.score(leaf.nodes[0])
     if shape.leader is not None:
         leaders, _ = _fit(leaf, shape.leader, shape.as_if_empty)
         if leaders:
@@ -68,6 +70,7 @@ def _count_inner(domain: Domain, shape: Shape) -> None:
     with_leader = [child.pods_with_leader // size * size for child in children]
     able = [at for at, child in enumerate(children) if child.leaders or not shape.leaders]
     domain.leaders = max((child.leaders for child in children), default=0)
+    domain.score = sum(child.score for child in children)
     domain.pods = sum(pods)
     domain.pods_with_leader = sum(pods) - min(
         (pods[at] - with_leader[at] for at in able), default=0

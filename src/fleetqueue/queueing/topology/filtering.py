@@ -1,11 +1,13 @@
-"""Which nodes a pod set may use at all, where a topology goes down to single nodes."""
+"""Which nodes a pod set may use at all, and which it likes best, where a topology goes down to
+single nodes.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleetqueue.api.pods import taints, terms
-from fleetqueue.queueing.topology.shape import Filter
-from fleetqueue.queueing.topology.tree import Domain, Tree
+from fleetqueue.queueing.topology.shape import Filter, Score
+from fleetqueue.queueing.topology.tree import Domain, NodeFacts, Tree
 
 OUTSIDE = "topologyDomain"
 
@@ -41,3 +43,15 @@ def node_filter(
         return ""
 
     return leaves_out
+
+
+def node_score(tree: Tree, spec: Mapping[str, Any]) -> Score | None:
+    """The weights of what the pod spec prefers of nodes; None where that does not matter."""
+    preferred = terms.preferred_nodes({"affinity": spec.get("affinity")})
+    if not tree.is_by_host or not preferred:
+        return None
+
+    def score(node: NodeFacts) -> int:
+        return sum(weight for weight, term in preferred if term.matches(node.name, node.labels))
+
+    return score

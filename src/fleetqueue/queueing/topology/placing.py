@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fleetqueue.queueing.topology.balancing import balance
 from fleetqueue.queueing.topology.counting import count
-from fleetqueue.queueing.topology.shape import Shape, Unplaceable
+from fleetqueue.queueing.topology.shape import Shape, Share, Unplaceable
 from fleetqueue.queueing.topology.tree import Domain, Tree
 
 Capacity = Callable[[Domain], int]
@@ -22,18 +23,12 @@ class Found:
     leader: tuple[str, ...] | None = None
 
 
-@dataclass(slots=True)
-class Share:
-    """What a domain is given."""
-
-    domain: Domain
-    pods: int
-    leaders: int = 0
-
-
 def place(tree: Tree, shape: Shape) -> Found:
     """Raises Unplaceable where there is no room."""
     excluded = count(tree, shape)
+    balanced = _balanced(tree, shape)
+    if balanced is not None:
+        return balanced
     try:
         level, chosen = _choose(tree, shape, shape.level)
         shares = _distribute(chosen, shape, shape.slices, shape.leaders, _slices(shape))
@@ -51,6 +46,17 @@ class NoRoom(Exception):
         self.fitting = fitting
 
 
+def _balanced(tree: Tree, shape: Shape) -> Found | None:
+    """None where it is not asked for, or there is no such place."""
+    shares = balance(tree, shape) if shape.is_balanced else None
+    if shares is None:
+        return None
+    try:
+        return _descend_each(tree, shape, *shares)
+    except NoRoom:
+        return None
+
+
 # Orders
 
 
@@ -58,6 +64,7 @@ def _with_leader(shape: Shape) -> Callable[[Domain], Any]:
     sign = 1 if shape.least_free else -1
     return lambda each: (
         -each.leaders,
+        -each.score,
         sign * each.slices_with_leader,
         each.pods_with_leader,
         each.values,
@@ -66,16 +73,18 @@ def _with_leader(shape: Shape) -> Callable[[Domain], Any]:
 
 def _plain(shape: Shape) -> Callable[[Domain], Any]:
     sign = 1 if shape.least_free else -1
-    return lambda each: (sign * each.slices, each.pods, each.values)
+    return lambda each: (-each.score, sign * each.slices, each.pods, each.values)
 
 
 def best_pick(
     domains: Sequence[Domain], wanted: int, capacity: Capacity, *, has_leader: bool
 ) -> Domain:
-    """The first of those that are just large enough; where none is, the first."""
+    """The first of those that are just large enough, the best liked before the others; where none
+    is, the first.
+    """
     able = [each for each in domains if not has_leader or each.leaders]
     large = [each for each in able if capacity(each) >= wanted]
-    return min(large, key=capacity) if large else domains[0]
+    return min(large, key=lambda each: (-each.score, capacity(each))) if large else domains[0]
 
 
 # One domain, or as few as will do
@@ -89,7 +98,7 @@ def _choose(tree: Tree, shape: Shape, level: int) -> tuple[int, list[Domain]]:
     if one is not None:
         return level, [one]
     if shape.is_required:
-        raise NoRoom(ordered[0].slices)
+        raise NoRoom(max(ordered, key=lambda each: (each.leaders, each.slices_with_leader)).slices)
     if level > 0 and not shape.is_unconstrained:
         return _choose(tree, shape, level - 1)
     return level, _choose_several(shape, ordered)
@@ -103,8 +112,8 @@ def _choose_one(shape: Shape, ordered: Sequence[Domain]) -> Domain | None:
             if room >= wanted and each.leaders >= shape.leaders:
                 return each
         return None
-    first = ordered[0]
-    if first.slices_with_leader >= wanted and first.leaders >= shape.leaders:
+    able = (each for each in ordered if each.leaders >= shape.leaders)
+    if any(each.slices_with_leader >= wanted for each in able):
         return best_pick(ordered, wanted, _room(has_leader), has_leader=has_leader)
     return None
 
@@ -204,9 +213,15 @@ def _descend(tree: Tree, shape: Shape, level: int, shares: list[Share]) -> Found
         pool.sort(key=_plain(shape))
         shares = _distribute(pool, shape, shape.slices, shape.leaders, _slices(shape))
         level += 1
+    return _descend_each(tree, shape, level, shares)
+
+
+def _descend_each(tree: Tree, shape: Shape, level: int, shares: list[Share]) -> Found:
+    """Each domain keeps to what it was given."""
     while level < len(tree.levels) - 1:
         level += 1
-        units = _pods(shape.size_at(level))
+        is_sliced = level <= shape.slice_level
+        units = _slices(shape) if is_sliced else _pods(shape.size_at(level))
         shares = [part for share in shares for part in _split(shape, share, units)]
     pods = {tree.written(share.domain): share.pods for share in shares if share.pods}
     leader = next((tree.written(share.domain) for share in shares if share.leaders), None)

@@ -4,11 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fleetqueue.queueing.amounts import Requests
-from fleetqueue.queueing.topology.tree import Domain, Tree
+from fleetqueue.queueing.topology.tree import Domain, NodeFacts, Tree
 from fleetqueue.queueing.workload import TopologyRequest
 
 Filter = Callable[[Domain], str]
 """Why the nodes of a leaf are left out; "" where they are not."""
+
+
+Score = Callable[[NodeFacts], int]
+"""How much pods would like to be on a node."""
 
 
 class Unplaceable(Exception):
@@ -35,6 +39,9 @@ class Shape:
     """Whether the fullest domains are taken first."""
     leaves_out: Filter
     as_if_empty: bool = False
+    is_balanced: bool = False
+    """Whether siblings get about the same, where that can be."""
+    score: Score | None = None
 
     @property
     def slices(self) -> int:
@@ -53,6 +60,15 @@ class Shape:
         return next((size for at, size in self.layers if at >= level), 1)
 
 
+@dataclass(slots=True)
+class Share:
+    """What a domain is given."""
+
+    domain: Domain
+    pods: int
+    leaders: int = 0
+
+
 def resolve(
     tree: Tree,
     request: TopologyRequest | None,
@@ -63,6 +79,8 @@ def resolve(
     *,
     mixes_profiles: bool = True,
     as_if_empty: bool = False,
+    balances: bool = False,
+    score: Score | None = None,
 ) -> Shape:
     """Raises Unplaceable where the topology has no such levels."""
     wanted = request or TopologyRequest()
@@ -90,6 +108,8 @@ def resolve(
         least_free=is_unconstrained and mixes_profiles,
         leaves_out=leaves_out,
         as_if_empty=as_if_empty,
+        is_balanced=balances and bool(wanted.preferred) and not wanted.required,
+        score=score,
     )
 
 

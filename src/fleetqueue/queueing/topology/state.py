@@ -11,7 +11,7 @@ from fleetqueue.queueing.amounts import Requests
 from fleetqueue.queueing.model import Flavor
 from fleetqueue.queueing.settings import DEFAULTS, Settings
 from fleetqueue.queueing.topology import nodes, placing, replacing, shape
-from fleetqueue.queueing.topology.filtering import node_filter
+from fleetqueue.queueing.topology.filtering import node_filter, node_score
 from fleetqueue.queueing.topology.shape import Unplaceable
 from fleetqueue.queueing.topology.tree import HOSTNAME, Domain, NodeFacts, Tree, Values, build
 from fleetqueue.queueing.workload import Domain as PlacedDomain
@@ -200,6 +200,7 @@ class Topologies:
             filtered,
             mixes_profiles=self._settings.mixes_profiles,
             as_if_empty=as_if_empty,
+            score=self._score(tree, wanted),
         )
         found = placing.place(tree, rest)
         merged = {at: kept.get(at, 0) + found.pods.get(at, 0) for at in {*kept, *found.pods}}
@@ -217,7 +218,14 @@ class Topologies:
             self._filter(tree, workers),
             mixes_profiles=self._settings.mixes_profiles,
             as_if_empty=as_if_empty,
+            balances=self._settings.balances_placement,
+            score=self._score(tree, workers),
         )
+
+    def _score(self, tree: Tree, wanted: Wanted) -> shape.Score | None:
+        if not self._settings.honors_preferred_affinity:
+            return None
+        return node_score(tree, wanted.pod_set.spec)
 
     def _filter(self, tree: Tree, wanted: Wanted, inside: Domain | None = None) -> shape.Filter:
         flavor = self._flavors[wanted.flavor]

@@ -43,6 +43,8 @@ class Domain:
     leaders: int = 0
     slices: int = 0
     slices_with_leader: int = 0
+    score: int = 0
+    """How much pods would like to be here."""
 
     def free(self, resource: str, *, as_if_empty: bool) -> int:
         left = self.capacity.get(resource, 0) - self.others.get(resource, 0)
