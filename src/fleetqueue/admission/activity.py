@@ -59,7 +59,8 @@ def _problems(queue: ClusterQueue, known: Known) -> list[tuple[str, str]]:
         text = f"references missing ResourceFlavor(s): {','.join(missing)}"
         found.append(("FlavorNotFound", text))
     found += _check_problems(queue, known)
-    if not uses(queue, known, MULTI_KUEUE):
+    # Pods that run elsewhere need no topology here: told of, but no reason by itself.
+    if found or not uses(queue, known, MULTI_KUEUE):
         found += _topology_problems(names, known)
     return found
 
@@ -84,7 +85,12 @@ def _multi_kueue_problems(queue: ClusterQueue, known: Known) -> list[tuple[str, 
     if len(dispatching) > 1:
         text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
         found.append(("MultipleMultiKueueAdmissionChecks", text + ",".join(dispatching)))
-    per_flavor = [rule.name for rule in queue.checks if rule.name in dispatching and rule.flavors]
+    flavors = {name for group in queue.groups for name in group.flavors}
+    per_flavor = [
+        rule.name
+        for rule in queue.checks
+        if rule.name in dispatching and rule.flavors and rule.flavors != flavors
+    ]
     if per_flavor:
         text = "Cannot specify MultiKueue AdmissionCheck per flavor, found: "
         found.append(

@@ -11,10 +11,14 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound, Refused, ServerError
-from fleetqueue.kube.resources import key_of
+from fleetqueue.kube.resources import key_of, uid_of, version_of
 
 Json = dict[str, Any]
 AGAIN = Backoff(0.1, 5.0, jitter=0.2)
+WATCH_SECONDS_MAX = 2.0
+"""So long the watch may take to bring what somebody else wrote, before the server is asked."""
+REFUSED_SECONDS = 1.0
+"""What the server does not want is not tried again at once."""
 log = logging.getLogger(__name__)
 
 
@@ -34,10 +38,13 @@ async def deliver(cluster: Cluster, made: Json) -> bool:
             )
         except Conflict:
             return await _is_there(cluster, made)
+        except NotFound:
+            return _is_gone(cluster, made)
         except KubeError as error:
             if _is_answer(error):
                 name = made["metadata"]["name"]
                 log.info("a workload was not written: name=%s: %s", name, error)
+                await asyncio.sleep(REFUSED_SECONDS)
                 return False
             await asyncio.sleep(AGAIN.delay(tries, cluster.random))
             tries += 1
@@ -48,18 +55,32 @@ async def deliver(cluster: Cluster, made: Json) -> bool:
 async def _is_there(cluster: Cluster, made: Json) -> bool:
     """Somebody wrote it, and that may have been us, when the answer was lost."""
     key, tries = key_of(made), 0
+    workloads = cluster.informer(kinds.WORKLOAD)
+    if await workloads.wait_changed(key, version_of(made), WATCH_SECONDS_MAX):
+        return _is_same(workloads.store.get(key), made)
     while True:
         try:
             found = await cluster.client.get(kinds.WORKLOAD, key.name, key.namespace)
         except NotFound:
-            return False
+            return _is_gone(cluster, made)
         except KubeError:
             await asyncio.sleep(AGAIN.delay(tries, cluster.random))
             tries += 1
         else:
             cluster.accept(found)
-            is_same = found["metadata"]["uid"] == made["metadata"]["uid"]
-            return bool(is_same and found.get("status") == made["status"])
+            return _is_same(found, made)
+
+
+def _is_gone(cluster: Cluster, made: Json) -> bool:
+    """Who asks the cache must not find it there, and try the same at once."""
+    cluster.informer(kinds.WORKLOAD).accept_deleted(key_of(made), uid_of(made))
+    return False
+
+
+def _is_same(found: Json | None, made: Json) -> bool:
+    if found is None or found["metadata"]["uid"] != made["metadata"]["uid"]:
+        return False
+    return bool(found.get("status") == made["status"])
 
 
 def _is_answer(error: KubeError) -> bool:

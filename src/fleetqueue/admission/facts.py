@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from fleetqueue.queueing.device_claims import Refusal
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -30,3 +32,5 @@ class Facts:
     """Why it may not be tried although its queue could: its namespace, its limits."""
     bypassed: str | None = None
     """The reason told to an equal workload that did not fit, where this one is parked for that."""
+    refusal: Refusal | None = None
+    """Why it is not even queued."""

@@ -45,6 +45,17 @@ def follow(cluster: Cluster, ledger: Ledger) -> None:
         lambda o: put_runtime_class(o["metadata"]["name"], o),
         lambda key: put_runtime_class(key.name, None),
     )
+    if ledger.devices.rules.has_mappings:
+        on(
+            kinds.RESOURCE_CLAIM_TEMPLATE,
+            lambda obj: ledger.put_template(key_of(obj), obj),
+            lambda key: ledger.put_template(key, None),
+        )
+        on(
+            kinds.DEVICE_CLASS,
+            lambda obj: ledger.put_device_class(obj["metadata"]["name"], obj),
+            lambda key: ledger.put_device_class(key.name, None),
+        )
     if ledger.settings.places_pods:
         places = ledger.state.topologies
 

@@ -10,6 +10,7 @@ from fleetqueue.admission import counting, measuring
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.metric_settings import MetricSettings
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue import workloads
 from fleetqueue.api.meta import Key
 from fleetqueue.api.selectors import LabelSelector
 from fleetqueue.metrics.registry import Reading
@@ -65,7 +66,10 @@ class Tallies:
         name = str((obj.get("spec") or {}).get("queueName") or "")
         home = Key(obj["metadata"].get("namespace") or "", name), measuring.cluster_queue(obj)
         if status.is_finished(obj):
-            _change(self.finished, home, count)
+            if not workloads.is_variant(obj):
+                _change(self.finished, home, count)
+        elif workloads.is_parent(obj):
+            return
         elif (why := measuring.why_unadmitted(obj)) is not None:
             _change(self.unadmitted, (*home, *why), count)
 

@@ -4,20 +4,22 @@
 controllers and people ask it for counts. It holds no client.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from fleetqueue.admission.devices import Devices
 from fleetqueue.admission.queue_book import QueueBook
 from fleetqueue.admission.surroundings import Namespaces
 from fleetqueue.admission.usage import UsageKeeper
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue import labels, workloads
 from fleetqueue.api.meta import Key
-from fleetqueue.queueing import reading
+from fleetqueue.queueing import reading, variants
 from fleetqueue.queueing.admissibility import namespace_problem, resources_problem
 from fleetqueue.queueing.amounts import Requests
+from fleetqueue.queueing.device_claims import Refusal
 from fleetqueue.queueing.queues import Counts, Requeue
 from fleetqueue.queueing.reading import ReadingRules
 from fleetqueue.queueing.requests import Surroundings, completed
@@ -33,6 +35,7 @@ class _Reading(NamedTuple):
     obj: Json
     queue: str
     around: Surroundings
+    claims: Mapping[str, Requests]
     workload: Workload
 
 
@@ -44,7 +47,9 @@ class Ledger(QueueBook):
     ) -> None:
         super().__init__(settings)
         self.rules = rules
+        self._configured = rules.requests.transformations
         self.namespaces = Namespaces()
+        self.devices = Devices(rules.devices)
         self.second_passes: dict[Key, Workload] = {}
         """Workloads that hold quota and need places; the scheduler times them."""
         self.on_work: list[Callable[[], None]] = []
@@ -82,12 +87,15 @@ class Ledger(QueueBook):
             self._forget_local(key, old)
             self._dequeue(key)
         self._of_local.setdefault(_local_queue(obj), {})[key] = None
+        if old is None or old.get("spec") != obj.get("spec"):
+            self.devices.follow(key, old, obj)
         self._place(key, obj)
 
     def remove_workload(self, key: Key) -> None:
         old = self._objects.pop(key, None)
         if old is not None:
             self._forget_local(key, old)
+            self.devices.follow(key, old, None)
             self._assumed.pop(key, None)
             self._leave(key)
 
@@ -99,15 +107,38 @@ class Ledger(QueueBook):
         key, local = _key(obj), self.local_queues.get(_local_queue(obj))
         queue = "" if local is None else local.cluster_queue
         around = self.namespaces.around(key.namespace)
-        known = self._readings.get(key)
+        known, claims = self._readings.get(key), self.devices.claims(obj).requests
         before = None
-        if known is not None and known.around is around:
+        if known is not None and known.around is around and known.claims == claims:
             if known.obj is obj and known.queue == queue:
                 return known.workload
             before = known.workload if reading.has_same_pods(known.obj, obj) else None
-        found = reading.read_workload(obj, queue, self.rules, around, before=before)
-        self._readings[key] = _Reading(obj, queue, around, found)
-        return found
+        found = reading.read_workload(obj, queue, self.rules, around, claims, before)
+        self._readings[key] = _Reading(obj, queue, around, claims, self._ranked(found))
+        return self._readings[key].workload
+
+    def _ranked(self, workload: Workload) -> Workload:
+        queue = self.state.queues.get(workload.cluster_queue)
+        if queue is None or not workload.allowed_flavors:
+            return workload
+        return replace(workload, flavor_rank=variants.place(queue, workload))
+
+    def is_parent(self, obj: Json) -> bool:
+        """Whether variants are admitted in its place, also where it does not say so yet: it is
+        neither queued nor counted.
+        """
+        if workloads.is_parent(obj):
+            return True
+        if not self.settings.admits_concurrently or status.has_quota(obj):
+            return False
+        local = self.local_queues.get(_local_queue(obj))
+        queue = None if local is None else self.state.queues.get(local.cluster_queue)
+        is_asked = queue is not None and queue.concurrent is not None
+        return is_asked and not workloads.is_variant(obj)
+
+    def refusal(self, obj: Json) -> Refusal | None:
+        """Why a workload is not even queued: nobody can tell what devices it takes."""
+        return self.devices.claims(obj).refusal
 
     def problem(self, obj: Json, queue: str) -> str:
         """Why a workload may not be tried in a queue, whatever is free there."""
@@ -120,12 +151,16 @@ class Ledger(QueueBook):
 
     def _place(self, key: Key, obj: Json) -> None:
         """Puts it among those that hold quota, among those that wait, or nowhere."""
-        if status.has_quota(obj) and not status.is_finished(obj) and status.is_active(obj):
+        if self.is_parent(obj):
+            self._assumed.pop(key, None)
+            self._leave(key)
+        elif status.has_quota(obj) and not status.is_finished(obj):
+            # Also one that was deactivated: its pods run until its job has been stopped.
             self._hold(key, obj)
-        elif key in self._assumed and not status.is_finished(obj) and status.is_active(obj):
+        elif key in self._assumed and not status.is_finished(obj):
             # Our own write is under way: until it is answered the quota is taken.
             return
-        elif is_admissible(obj):
+        elif is_admissible(obj) and self.refusal(obj) is None:
             self._assumed.pop(key, None)
             self._release(key)
             self._enqueue(key, obj)
@@ -141,7 +176,7 @@ class Ledger(QueueBook):
         if key in self._evicting and not workload.is_evicted:
             workload = replace(workload, is_evicted=True)
         self.state.hold(workload)
-        if before is not None and _needs_less(workload, before):
+        if before is not None and _makes_room(workload, before):
             self.unpark_later(workload.cluster_queue)
         if workload.is_admitted and self.usage is not None:
             self.usage.admit(workload)
@@ -150,7 +185,8 @@ class Ledger(QueueBook):
         elif key in self.unready:
             self.unready.discard(key)
             self._work()
-        if workload.needs_second_pass:
+        is_here = workload.cluster_queue not in self.state.dispatching
+        if workload.needs_second_pass and is_here:
             self.second_passes[key] = workload
             self._work()
         else:
@@ -371,6 +407,20 @@ class Ledger(QueueBook):
         """What runtime classes add changed."""
         self._place_all(list(self._of_local))
 
+    def put_template(self, key: Key, obj: Json | None) -> None:
+        """A claim template; None: it is gone."""
+        self.devices.put_template(key, obj)
+        for workload in self.devices.users(key):
+            self._place(workload, self._objects[workload])
+
+    def put_device_class(self, name: str, obj: Json | None) -> None:
+        if self.devices.put_class(name, obj):
+            wanted = {**self.devices.transformations(), **self._configured}
+            requests = replace(self.rules.requests, transformations=wanted)
+            self.rules = replace(self.rules, requests=requests)
+            self._readings.clear()
+            self.reread()
+
     def _place_all(self, locals_: Iterable[Key]) -> None:
         for local in locals_:
             for key in list(self._of_local.get(local, ())):
@@ -440,9 +490,7 @@ def is_admissible(obj: Json) -> bool:
     """Whether the workload may wait in a queue."""
     if status.is_finished(obj) or not status.is_active(obj) or status.has_quota(obj):
         return False
-    metadata = obj["metadata"]
-    is_parent = (metadata.get("labels") or {}).get(labels.CONCURRENT_ADMISSION_PARENT) == "true"
-    if is_parent or gated_by(obj) or metadata.get("deletionTimestamp"):
+    if workloads.is_parent(obj) or gated_by(obj) or obj["metadata"].get("deletionTimestamp"):
         return False
     reserved = status.find_condition(obj, status.QUOTA_RESERVED)
     is_on_hold = reserved is not None and reserved["reason"] == "OnHold"
@@ -452,6 +500,12 @@ def is_admissible(obj: Json) -> bool:
 def gated_by(obj: Json) -> str:
     """The gates that keep the workload from being admitted."""
     return str((obj["metadata"].get("annotations") or {}).get(labels.ADMISSION_GATED_BY) or "")
+
+
+def _makes_room(workload: Workload, before: Workload) -> bool:
+    """Whether others may have its quota now that could not before."""
+    is_less_urgent = workload.effective_priority < before.effective_priority
+    return is_less_urgent or _needs_less(workload, before)
 
 
 def _needs_less(now: Workload, before: Workload) -> bool:

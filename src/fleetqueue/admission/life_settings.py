@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from fleetqueue.api.kueue import workload_names
 from fleetqueue.api.kueue.admission_status import EXPLICIT, Wording
 
 
@@ -33,3 +34,4 @@ class LifeSettings:
     finishes_orphans: bool = True
     mirrors_preemption_gates: bool = False
     """MultiKueueOrchestratedPreemption or ConcurrentAdmission."""
+    workload_name_length_max: int = workload_names.LENGTH_MAX

@@ -9,14 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
-from fleetqueue.admission import waiting
+from fleetqueue.admission import refusing, waiting
 from fleetqueue.admission.facts import Facts
 from fleetqueue.admission.life_settings import LifeSettings, PodsReadyRules
 from fleetqueue.admission.turn import Turn
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue import labels, workloads
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.plan import Delete, Patch, Plan
+from fleetqueue.kube.resources import version_of
 
 Json = dict[str, Any]
 JITTER = 0.0001
@@ -166,7 +167,10 @@ def follow_gates(turn: Turn) -> bool:
 
 
 def follow_checks(turn: Turn) -> bool:
-    """The checks that the queue asks for, and no others; those that stay keep their state."""
+    """The checks that the queue asks for, and no others; those that stay keep their state.
+
+    The list alone is written, as an update, so that what is applied later takes each entry over.
+    """
     wanted = turn.facts.checks
     if wanted is None:
         return False
@@ -176,7 +180,10 @@ def follow_checks(turn: Turn) -> bool:
     moment = format_time(turn.now)
     fresh = {"state": "Pending", "lastTransitionTime": moment, "message": ""}
     checks = [known.get(name, {"name": name, **fresh}) for name in sorted(wanted)]
-    return turn.write(status.changed(turn.workload, admissionChecks=checks or None))
+    version = {"resourceVersion": version_of(turn.workload)}
+    patch = {"metadata": version, "status": {"admissionChecks": checks or None}}
+    turn.plan.add(Patch(turn.workload, patch, "status"))
+    return True
 
 
 def mirror_preemption_gates(turn: Turn) -> bool:
@@ -264,7 +271,7 @@ def _give_back(turn: Turn, reason: str, message: str) -> bool:
 
 def await_pods(turn: Turn) -> bool:
     rules = turn.settings.pods_ready
-    if rules is None or not _holds(turn) or not status.is_admitted(turn.workload):
+    if rules is None or not _runs(turn):
         return False
     ends_at, cause = _ready_by(turn, rules)
     if ends_at is None:
@@ -308,7 +315,7 @@ def _backoff_seconds(rules: PodsReadyRules, count: int, workload: Json) -> float
 def end_in_time(turn: Turn) -> bool:
     """The maximum execution time, over all admissions."""
     limit = (turn.workload.get("spec") or {}).get("maximumExecutionTimeSeconds")
-    if limit is None or not _holds(turn) or not status.is_admitted(turn.workload):
+    if limit is None or not _runs(turn):
         return False
     if status.is_true(turn.workload, status.DEACTIVATION_TARGET):
         return False
@@ -339,6 +346,12 @@ def _holds(turn: Turn) -> bool:
     return status.has_quota(turn.workload) and not status.is_evicted(turn.workload)
 
 
+def _runs(turn: Turn) -> bool:
+    """Whether its job runs, and no other workload is there for its times."""
+    is_admitted = _holds(turn) and status.is_admitted(turn.workload)
+    return is_admitted and not workloads.is_variant(turn.workload)
+
+
 def _drop_finalizer(turn: Turn) -> None:
     finalizers = turn.workload["metadata"].get("finalizers") or []
     kept = [each for each in finalizers if each != labels.RESOURCE_IN_USE_FINALIZER]
@@ -350,6 +363,7 @@ STEPS: tuple[Callable[[Turn], bool], ...] = (
     finish_orphan,
     retain_finished,
     take_over_retry_time,
+    refusing.refuse_claims,
     deactivate,
     back_off,
     come_back,

@@ -7,6 +7,7 @@ from typing import Any
 
 from fleetqueue.admission.metric_settings import MetricSettings
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue import workloads
 from fleetqueue.api.times import parse_time
 
 Json = dict[str, Any]
@@ -31,8 +32,14 @@ class Measurement:
 def measure(
     old: Json | None, new: Json, now: datetime, settings: MetricSettings
 ) -> Iterator[Measurement]:
-    """`now` is when the change was seen."""
+    """`now` is when the change was seen. A workload and its variants are measured once: what
+    happens to quota by the variants, the end by the workload.
+    """
     before = old or {}
+    if _becomes(before, new, status.FINISHED) and not workloads.is_variant(new):
+        yield from _finished(new, now)
+    if workloads.is_parent(new):
+        return
     if _becomes(before, new, status.QUOTA_RESERVED):
         yield from _reserved(new, now)
     if _becomes(before, new, status.ADMITTED):
@@ -42,8 +49,6 @@ def measure(
     if status.has_quota(before):
         yield from _evicted(before, new, now)
         yield from _released(before, new, now)
-    if _becomes(before, new, status.FINISHED):
-        yield from _finished(new, now)
 
 
 def cluster_queue(obj: Json) -> str:

@@ -11,10 +11,12 @@ from fleetqueue.admission.controllers.local_queue import local_queue_operator
 from fleetqueue.admission.controllers.node_failures import NodeFailures
 from fleetqueue.admission.controllers.priority_class import PriorityClassController
 from fleetqueue.admission.controllers.topology_ungater import TopologyUngater
+from fleetqueue.admission.controllers.variants import variant_operator
 from fleetqueue.admission.controllers.workload import workload_operator
 from fleetqueue.admission.following import follow
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.observing import Observer, observe
+from fleetqueue.admission.pacing import Pace
 from fleetqueue.admission.scheduler import Scheduler
 from fleetqueue.admission.settings import AdmissionSettings
 from fleetqueue.admission.writing import Writer
@@ -43,16 +45,19 @@ def install(
     writer = Writer(cluster, ledger, settings.life.wording, now)
     scheduler = Scheduler(ledger, writer, now)
     metrics = metrics or Metrics()
+    pace = Pace(now)
     for operator in (
         workload_operator(ledger, settings.life),
-        cluster_queue_operator(ledger),
-        local_queue_operator(ledger),
-        cohort_operator(ledger),
+        cluster_queue_operator(ledger, pace),
+        local_queue_operator(ledger, pace),
+        cohort_operator(ledger, pace),
         in_use.flavor_operator(ledger),
         in_use.check_operator(ledger),
         in_use.topology_operator(ledger),
     ):
         manager.add(controller_of(operator)(cluster))
+    if settings.queueing.admits_concurrently:
+        manager.add(controller_of(variant_operator(ledger, settings.life))(cluster))
     manager.add(PriorityClassController(cluster))
     if settings.queueing.places_pods:
         manager.add(TopologyUngater(cluster))

@@ -39,6 +39,8 @@ class QueueBook(ABC):
         self.state = State(settings)
         self.pending: dict[str, PendingQueue] = {}
         self.local_queues: dict[Key, LocalQueue] = {}
+        self._locals_by_queue: dict[str, dict[Key, None]] = {}
+        """By ClusterQueue, in the order in which they came."""
         self.terminating: set[str] = set()
         """ClusterQueues that are being deleted."""
         self.checks: dict[str, Json] = {}
@@ -90,15 +92,27 @@ class QueueBook(ABC):
             self._place_all(self.locals_of(name))
 
     def put_local_queue(self, key: Key, local: LocalQueue) -> None:
-        if self.local_queues.get(key) != local:
+        before = self.local_queues.get(key)
+        if before != local:
+            if before is not None:
+                self._unlink(key, before.cluster_queue)
             self.local_queues[key] = local
+            self._locals_by_queue.setdefault(local.cluster_queue, {})[key] = None
             self._tell_local(key)
             self._place_all([key])
 
     def remove_local_queue(self, key: Key) -> None:
-        if self.local_queues.pop(key, None) is not None:
+        before = self.local_queues.pop(key, None)
+        if before is not None:
+            self._unlink(key, before.cluster_queue)
             self._tell_local(key)
             self._place_all([key])
+
+    def _unlink(self, key: Key, queue: str) -> None:
+        known = self._locals_by_queue[queue]
+        del known[key]
+        if not known:
+            del self._locals_by_queue[queue]
 
     def _tell_local(self, key: Key) -> None:
         for listener in self.on_local:
@@ -154,7 +168,7 @@ class QueueBook(ABC):
 
     def locals_of(self, queue: str) -> list[Key]:
         """The LocalQueues that point to a ClusterQueue."""
-        return [key for key, each in self.local_queues.items() if each.cluster_queue == queue]
+        return list(self._locals_by_queue.get(queue, ()))
 
     def _follow_strategy(self, name: str, is_strict: bool) -> None:
         queue = self.pending.get(name)
@@ -228,7 +242,9 @@ class QueueBook(ABC):
         queue = self.state.queues[name]
         if activity.uses(queue, known, activity.MULTI_KUEUE):
             self.state.delayed_flavors[name] = None
+            self.state.dispatching.add(name)
             return
+        self.state.dispatching.discard(name)
         provisioning = set(activity.uses(queue, known, activity.PROVISIONING))
         rules = [rule for rule in queue.checks if rule.name in provisioning]
         if any(rule.flavors is None for rule in rules):

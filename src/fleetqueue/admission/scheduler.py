@@ -73,6 +73,8 @@ class Scheduler:
     async def run(self) -> None:
         """Until it is cancelled; what was begun is then left to the next leader."""
         pause = PAUSE_SECONDS
+        # Nobody was tried so far: nobody is parked, whatever has changed.
+        self._ledger.due.clear()
         try:
             while True:
                 await self._wake.wait()
@@ -176,7 +178,7 @@ class Scheduler:
                     self._start(self._place(decision))
                 case FailPlace():
                     self._time_pass(key, self._passes.get(key, (0, None))[0] + 1)
-                    self._start(self._writer.fail_place(decision))
+                    self._start(self._fail_place(decision))
                 case Evict():
                     self._passes.pop(key, None)
                     self._start(self._writer.evict(key, decision.reason, decision.message))
@@ -198,6 +200,12 @@ class Scheduler:
     async def _place(self, decision: Place) -> None:
         if not await self._writer.place(decision):
             self._ledger.forget(decision.workload.key)
+
+    async def _fail_place(self, decision: FailPlace) -> None:
+        """Those who go make room for the next pass."""
+        if decision.targets:
+            await self._writer.preempt(decision, self._ledger.state)
+        await self._writer.fail_place(decision)
 
     def _wait(self, decision: Wait) -> None:
         self._preemptors.discard(decision.workload.key)
@@ -268,6 +276,6 @@ class Scheduler:
 
 def _moves(decision: Decision) -> bool:
     """Whether this changes what others meet."""
-    if isinstance(decision, Preempt):
+    if isinstance(decision, Preempt | FailPlace):
         return any(not target.workload.is_evicted for target in decision.targets)
-    return not isinstance(decision, Wait | FailPlace)
+    return not isinstance(decision, Wait)

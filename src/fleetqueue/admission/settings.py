@@ -8,7 +8,7 @@ from fractions import Fraction
 from fleetqueue.admission import metric_settings
 from fleetqueue.admission.life_settings import LifeSettings, PodsReadyRules
 from fleetqueue.admission.metric_settings import MetricSettings
-from fleetqueue.api.kueue import gates
+from fleetqueue.api.kueue import gates, workload_names
 from fleetqueue.api.kueue.admission_status import EXPLICIT, LEGACY
 from fleetqueue.api.kueue.config import Configuration
 from fleetqueue.api.kueue.config.types import (
@@ -19,6 +19,7 @@ from fleetqueue.api.kueue.config.types import (
 )
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.api.times import parse_duration
+from fleetqueue.queueing.device_claims import DeviceRules
 from fleetqueue.queueing.reading import ReadingRules
 from fleetqueue.queueing.requests import RequestRules, Transformation
 from fleetqueue.queueing.settings import FairSharing, Settings, UsageSharing
@@ -48,6 +49,7 @@ def read_settings(
             sorts_by_preemption=not on["PrioritySortingWithinCohort"],
             hashes=on["SchedulingEquivalenceHashing"],
             boosts_priority=on["PriorityBoost"],
+            devices=_devices(config, on),
         ),
         life=LifeSettings(
             pods_ready=None if waits is None else _pods_ready(waits),
@@ -57,6 +59,11 @@ def read_settings(
             says_at_once=on["UnadmittedWorkloadsExplicitStatus"],
             finishes_orphans=on["FinishOrphanedWorkloads"],
             mirrors_preemption_gates=_has_preemption_gates(on),
+            workload_name_length_max=(
+                workload_names.SHORT_LENGTH_MAX
+                if on["ShortWorkloadNames"]
+                else workload_names.LENGTH_MAX
+            ),
         ),
         metrics=metric_settings.read_settings(config, on),
     )
@@ -119,6 +126,19 @@ def _requests(config: Configuration) -> RequestRules:
     return RequestRules(
         tuple(config.resources.exclude_resource_prefixes),
         {each.input: _transformation(each) for each in config.resources.transformations},
+    )
+
+
+def _devices(config: Configuration, on: Mapping[str, bool]) -> DeviceRules:
+    return DeviceRules(
+        is_on=on["KueueDRAIntegration"],
+        refuses_when_off=on["KueueDRARejectWorkloadsWhenDRADisabled"],
+        counts_extended=on["KueueDRAIntegrationExtendedResource"],
+        resources={
+            name: mapping.name
+            for mapping in config.resources.device_class_mappings
+            for name in mapping.device_class_names
+        },
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fleetqueue.admission import kinds
+from fleetqueue.admission import kinds, webhook_conditions
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.api.kueue import validation
 from fleetqueue.api.kueue.defaults import defaulted
@@ -29,7 +29,11 @@ def webhooks(on: Mapping[str, bool]) -> list[Webhook]:
         )
 
     return [
-        webhook(kinds.WORKLOAD, has_status=True),
+        replace(
+            webhook(kinds.WORKLOAD, has_status=True),
+            defaulted_when=webhook_conditions.DEFAULTED_WHEN,
+            validated_when=webhook_conditions.VALIDATED_WHEN,
+        ),
         webhook(kinds.CLUSTER_QUEUE),
         webhook(kinds.RESOURCE_FLAVOR),
         replace(webhook(kinds.COHORT), default=None),

@@ -9,6 +9,13 @@ from typing import Any
 from fleetqueue.admission.controllers.workload import checks_for
 from fleetqueue.admission.delivery import deliver
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.pacing import (
+    REASONS_AT_ONCE,
+    REASONS_PER_SECOND,
+    REASONS_UNDER_WAY_MAX,
+    Budget,
+)
+from fleetqueue.admission.slots import Slots
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue.admission_status import Wording
 from fleetqueue.api.meta import Key
@@ -23,8 +30,6 @@ from fleetqueue.queueing.workload import Workload
 
 Json = dict[str, Any]
 COMPONENT = "kueue-admission"
-WRITES_MAX = 32
-"""Writes of workloads under way at once."""
 TRIES_MAX = 3
 """How often a write is made anew where the workload changed meanwhile."""
 REPLACED = "due to workload slice aggregation"
@@ -40,31 +45,57 @@ class Writer:
         self._ledger = ledger
         self._wording = wording
         self._now = now
-        self._slots = asyncio.Semaphore(WRITES_MAX)
+        self._slots = Slots()
         self._locks: dict[Key, asyncio.Lock] = {}
         self._reasons: dict[Key, Wait] = {}
         """Of workloads that are being told why they wait: what is to be said."""
+        self._budget = Budget(now, REASONS_PER_SECOND, REASONS_AT_ONCE)
+        self._telling = asyncio.Semaphore(REASONS_UNDER_WAY_MAX)
+        self._unsaid: set[Key] = set()
+        """Those of them whose turn has not come yet."""
 
     async def reserve(self, decision: Admit) -> bool:
         key, now = decision.workload.key, self._now()
         async with self._alone(key):
-            obj = self._ledger.workload(key)
-            if obj is None or obj["metadata"]["uid"] != decision.workload.uid:
-                return False
-            queue = self._ledger.state.queues.get(decision.held.cluster_queue)
-            if queue is None or status.is_finished(obj) or not status.is_active(obj):
-                return False
+            made = await self._reserve(decision, now)
+        if made is None:
+            return False
+        self._tell_reserved(made, decision, now)
+        if decision.replaced is not None and decision.replaced.key != key:
+            await self._finish_slice(decision.workload, decision.replaced)
+        return True
+
+    async def _reserve(self, decision: Admit, now: datetime) -> Json | None:
+        """The workload with its quota; None: it may not have it, or the server refused."""
+        queue = self._ledger.state.queues.get(decision.held.cluster_queue)
+        generation = None
+        for _ in range(TRIES_MAX):
+            obj = self._ledger.workload(decision.workload.key)
+            if obj is None or queue is None or not _is_still(obj, decision.workload.uid):
+                return None
+            if generation is not None and obj["metadata"].get("generation") != generation:
+                return None
             with_quota = status.reserve(obj, decision.admission, now, wording=self._wording)
             checks = checks_for(queue, with_quota)
             made = status.reserve(
                 obj, decision.admission, now, checks=checks, wording=self._wording
             )
-            if not await self._apply(made):
-                return False
-        self._tell_reserved(made, decision, now)
-        if decision.replaced is not None and decision.replaced.key != key:
-            await self._finish_slice(decision.workload, decision.replaced)
-        return True
+            made = self._with_cluster(made, decision)
+            if await self._apply(made):
+                return made
+            # Somebody else's status came first: what was decided holds while the spec does.
+            if self._ledger.workload(decision.workload.key) is obj:
+                return None
+            generation = obj["metadata"].get("generation")
+        return None
+
+    def _with_cluster(self, made: Json, decision: Admit) -> Json:
+        """A slice goes where the one is whose place it takes."""
+        replaced = (
+            None if decision.replaced is None else self._ledger.workload(decision.replaced.key)
+        )
+        cluster = ((replaced or {}).get("status") or {}).get("clusterName")
+        return status.changed(made, clusterName=cluster) if cluster else made
 
     async def place(self, decision: Place) -> bool:
         """New places for one that holds quota; it may be admitted by that."""
@@ -86,22 +117,41 @@ class Writer:
 
     async def wait(self, decision: Wait) -> None:
         """Tells the workload why it waits: an event each time, the status where it changed; of
-        several that come while one is written, the last.
+        several that come while one is written, or while much else is told, the last.
         """
         key = decision.workload.key
         obj = self._ledger.workload(key)
         if not decision.reason or obj is None or not _waits(obj):
             return
-        self._event(obj, "Warning", decision.reason, decision.message)
         is_begun = key in self._reasons
+        if not is_begun and self._says_already(obj, decision):
+            self._event(obj, "Warning", decision.reason, decision.message)
+            return
         self._reasons[key] = decision
         if is_begun:
+            if key not in self._unsaid:
+                self._event(obj, "Warning", decision.reason, decision.message)
             return
+        self._unsaid.add(key)
         try:
-            async with self._alone(key):
-                await self._write_reasons(key)
+            if (seconds := self._budget.take()) > 0:
+                await asyncio.sleep(seconds)
+            async with self._telling:
+                self._unsaid.discard(key)
+                if self._say(key):
+                    async with self._alone(key):
+                        await self._write_reasons(key)
         finally:
+            self._unsaid.discard(key)
             self._reasons.pop(key, None)
+
+    def _say(self, key: Key) -> bool:
+        """Whether it still waits, and was told by an event."""
+        obj, decision = self._ledger.workload(key), self._reasons[key]
+        if obj is None or not _waits(obj):
+            return False
+        self._event(obj, "Warning", decision.reason, decision.message)
+        return True
 
     async def _write_reasons(self, key: Key) -> None:
         failures = 0
@@ -115,6 +165,9 @@ class Writer:
             elif self._reasons[key] is decision:
                 return
 
+    def _says_already(self, obj: Json, decision: Wait) -> bool:
+        return bool(self._waiting(obj, decision, self._now())["status"] == obj.get("status"))
+
     def _waiting(self, obj: Json, decision: Wait, now: datetime) -> Json:
         made = status.with_condition(
             obj, status.QUOTA_RESERVED, False, decision.reason, decision.message, now
@@ -125,7 +178,7 @@ class Writer:
         made = status.settle_admitted(made, now, self._wording)
         return status.changed(made, resourceRequests=decision.resource_requests or None)
 
-    async def preempt(self, decision: Preempt, state: State) -> bool:
+    async def preempt(self, decision: Preempt | FailPlace, state: State) -> bool:
         """Evicts all targets that are not on their way out; whether each of them is by now."""
         told = [
             (target, targets.preempted_message(decision.workload, target, state))
@@ -151,7 +204,7 @@ class Writer:
             obj = self._ledger.workload(gone.key)
             if obj is None or obj["metadata"]["uid"] != gone.uid or not status.has_quota(obj):
                 return True
-            if status.is_evicted(obj):
+            if status.is_evicted(obj) or status.is_finished(obj):
                 return True
             if not await self._apply(status.preempt(obj, target.reason, message, self._now())):
                 return False
@@ -173,7 +226,7 @@ class Writer:
         async with self._alone(key):
             for _ in range(TRIES_MAX):
                 obj = self._ledger.workload(key)
-                if obj is None or status.is_evicted(obj):
+                if obj is None or status.is_evicted(obj) or status.is_finished(obj):
                     return True
                 if await self._apply(status.evict(obj, reason, message, self._now())):
                     self._event(obj, "Normal", status.eviction_event(reason, ""), message)
@@ -204,14 +257,19 @@ class Writer:
         """One write of a workload at a time, each on what the one before left."""
         lock = self._locks.setdefault(key, asyncio.Lock())
         try:
-            async with lock, self._slots:
+            async with lock, self._slots.taken():
                 yield
         finally:
             if not lock.locked():
                 self._locks.pop(key, None)
 
     async def _apply(self, made: Json) -> bool:
-        return await deliver(self._cluster, made)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        is_there = await deliver(self._cluster, made)
+        if is_there:
+            self._slots.learn(loop.time() - began)
+        return is_there
 
     def _tell_reserved(self, made: Json, decision: Admit, now: datetime) -> None:
         queue = decision.held.cluster_queue
@@ -237,3 +295,9 @@ class Writer:
 
 def _waits(obj: Json) -> bool:
     return not status.has_quota(obj) and not status.is_finished(obj)
+
+
+def _is_still(obj: Json, uid: str) -> bool:
+    """Whether it is the workload that was tried, and may have quota."""
+    is_same = obj["metadata"]["uid"] == uid and not status.has_quota(obj)
+    return is_same and status.is_active(obj) and not status.is_finished(obj)

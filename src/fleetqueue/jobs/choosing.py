@@ -71,6 +71,11 @@ def spec_patch(workload: Object, spec: Object) -> list[Step]:
     return [Patch(workload, {"metadata": version, "spec": change})]
 
 
+def is_copy(workload: Object) -> bool:
+    """Whether a manager keeps its like on another cluster, and tells what is in it."""
+    return labels.MULTIKUEUE_ORIGIN in identity.labels_of(workload)
+
+
 def title(workload: Object) -> str:
     key = key_of(workload)
     return f"{key.namespace}/{key.name}"
@@ -87,7 +92,10 @@ def _prebuilt(kind: JobKind, sight: Sight, name: str, now: datetime) -> Choice:
         return Choice(workload, Plan(steps))
     if status_of.is_finished(workload) or slices.replaced_by(workload):
         return Choice(workload)
-    if is_equivalent(kind, sight, pod_sets_of(kind, sight), workload):
+    # The sizes of an elastic job and its Workload follow each other, in two writes.
+    elastic = kind.supports_slices and identity.is_elastic(sight.job, sight.settings)
+    pod_sets = pod_sets_of(kind, sight)
+    if is_equivalent(kind, sight, pod_sets, workload, ignores_counts=elastic):
         return Choice(workload)
     over = status_of.finish(workload, "OutOfSync", OUT_OF_SYNC, now)
     return Choice(workload, Plan([apply_status(over)]))
@@ -215,7 +223,11 @@ def _gates(sight: Sight, workload: Object) -> list[Step]:
 
 
 def _priority(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
-    """A class of pods stays, as does having none while quota is held."""
+    """A class of pods stays, as does having none while quota is held; of a copy from another
+    cluster that one decides.
+    """
+    if is_copy(workload):
+        return []
     reference = workload["spec"].get("priorityClassRef")
     wanted = identity.priority_class_of(sight.job)
     if not wanted or wanted == (reference or {}).get("name"):

@@ -5,6 +5,7 @@ from fleetqueue.api.field_errors import FieldError, forbidden, wrong
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.kueue.validation.admission_gates import check_gates, check_gates_update
 from fleetqueue.api.kueue.validation.common import check_immutable
+from fleetqueue.base import paths
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.batch_job_rules import not_a_number
 from fleetqueue.jobs.kind import JobKind, Sight
@@ -27,6 +28,18 @@ def check_new(kind: JobKind, sight: Sight) -> list[FieldError]:
     if sight.settings.gates.admission_gated_by:
         errors += check_gates(sight.annotations)
     return errors
+
+
+def check_manager(kind: JobKind, sight: Sight, old: Object | None) -> list[FieldError]:
+    """Who runs a job is said when it is made, if at all."""
+    if not kind.managed_by:
+        return []
+    said = paths.get(sight.job, kind.managed_by)
+    if old is not None:
+        return check_immutable(said or "", paths.get(old, kind.managed_by) or "", kind.managed_by)
+    if not said or kind.hands_over(sight.settings):
+        return []
+    return [forbidden(kind.managed_by, "may be set only with the feature gate JobManagedBy")]
 
 
 def check_change(kind: JobKind, sight: Sight, old: Object) -> list[FieldError]:

@@ -133,6 +133,8 @@ class JobKind:
     managed_by: str = ""
     own_name: str = ""
     """What `managed_by` says of a job that its own operator handles."""
+    hands_over: Callable[[JobSettings], bool] = lambda settings: True
+    """Whether `managed_by` may be said at all."""
     priority_class: Sequence[str] = ()
     """Paths of the names of PriorityClasses; the first that is there counts."""
     pod_index_label: str = ""
@@ -153,8 +155,9 @@ class JobKind:
     skip: Says | None = None
     """Whether the queue has nothing to do with a job at all."""
     on_hold: Says | None = None
-    stays_out: Says | None = None
-    """Whether a job that was evicted is not queued again, whatever the reason."""
+    stays_out: Callable[[Sight, Object], bool] | None = None
+    """Whether a job that was evicted, with its Workload, is not queued again, whatever the
+    reason."""
     checks_ancestors: bool = True
     """Whether it may belong to a job that is managed; pods were asked when they were made."""
     queues: bool = True

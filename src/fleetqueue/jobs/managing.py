@@ -76,6 +76,8 @@ def default_manager(kind: JobKind, sight: Sight) -> None:
     """A job whose queue sends its workloads to other clusters is run by nobody here."""
     if not kind.managed_by or not sight.settings.gates.multikueue:
         return
+    if not kind.hands_over(sight.settings):
+        return
     present = paths.get(sight.job, kind.managed_by)
     if present in (None, "", kind.own_name) and uses_multikueue(sight):
         paths.set_in_place(sight.job, kind.managed_by, MULTIKUEUE)

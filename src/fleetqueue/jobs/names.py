@@ -1,8 +1,6 @@
 """The names of Workloads, which anybody can compute from the job."""
 
-import hashlib
-
-HASH_LENGTH = 5
+from fleetqueue.api.kueue import workload_names
 
 
 def workload_name(
@@ -10,6 +8,4 @@ def workload_name(
 ) -> str:
     """`extra` tells the Workloads of one elastic job apart."""
     told = [kind, group, name, uid, *([extra] if extra else [])]
-    digest = hashlib.sha1("\n".join(told).encode(), usedforsecurity=False).hexdigest()
-    prefix = f"{kind.lower()}-{name}"[: length_max - HASH_LENGTH - 1]
-    return f"{prefix}-{digest[:HASH_LENGTH]}"
+    return workload_names.hashed(f"{kind.lower()}-{name}", *told, length_max=length_max)

@@ -58,7 +58,7 @@ def cluster_roles(sight: Sight, where: ClusterSpec) -> list[Role]:
     sizes = {} if live is None else _sizes(live["spec"])
     for index, group in enumerate(spec.get("workerGroupSpecs") or ()):
         path = f"{where.path}.workerGroupSpecs[{index}].template"
-        count = sizes.get(group["groupName"], _size(group))
+        count = sizes.get(group["groupName"], group_size(group))
         found.append(Role(group["groupName"], path, count, group.get("template") or {}))
     return found
 
@@ -163,9 +163,9 @@ def _raised(template: Object) -> Object:
 
 
 def _sizes(spec: Object) -> dict[str, int]:
-    return {group["groupName"]: _size(group) for group in spec.get("workerGroupSpecs") or ()}
+    return {group["groupName"]: group_size(group) for group in spec.get("workerGroupSpecs") or ()}
 
 
-def _size(group: Object) -> int:
+def group_size(group: Object) -> int:
     replicas = group.get("replicas")
     return (1 if replicas is None else int(replicas)) * max(int(group.get("numOfHosts") or 1), 1)

@@ -55,6 +55,7 @@ class Gates:
     group_owners: bool = True
     fast_quota_release: bool = False
     fixed_group_size: bool = True
+    training_managed_by: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +154,5 @@ def _gates(resolved: Mapping[str, bool]) -> Gates:
         group_owners=resolved["PodIntegrationValidateGroupOwner"],
         fast_quota_release=resolved["FastQuotaReleaseInPodIntegration"],
         fixed_group_size=resolved["LWSImmutableGroupSize"],
+        training_managed_by=resolved["JobManagedBy"],
     )

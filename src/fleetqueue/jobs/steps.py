@@ -107,7 +107,7 @@ def _leave_after_eviction(here: Pass) -> Plan | None:
         return Plan(steps)
     plan = Plan()
     if status_of.has_quota(here.workload) and not here.is_active:
-        again = here.kind.stays_out is None or not here.kind.stays_out(here.sight)
+        again = here.kind.stays_out is None or not here.kind.stays_out(here.sight, here.workload)
         wording = here.sight.settings.wording
         plan.add(
             apply_status(

@@ -5,6 +5,11 @@ from typing import Any
 from fleetqueue.jobs.kind import JobKind, Outcome, PodRole
 from fleetqueue.kube.resources import Resource
 
+_OF_TRAINING_OPERATOR: dict[str, Any] = {
+    "own_name": "kubeflow.org/training-operator",
+    "hands_over": lambda settings: settings.gates.training_managed_by,
+}
+
 
 def training_job(
     kind: str, specs: str, roles: tuple[str, ...], *, version: str = "v1", **more: Any
@@ -24,7 +29,7 @@ def training_job(
         active="status.replicaStatuses.*.active",
         ready="Running",
         finished=Outcome(succeeded="Succeeded", failed="Failed"),
-        **({"own_name": "kubeflow.org/training-operator"} | more),
+        **(_OF_TRAINING_OPERATOR | more),
     )
 
 

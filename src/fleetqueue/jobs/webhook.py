@@ -8,7 +8,7 @@ from fleetqueue.api.kueue import labels
 from fleetqueue.base import paths
 from fleetqueue.jobs import identity, managing
 from fleetqueue.jobs.ancestors import Family
-from fleetqueue.jobs.common_checks import check_change, check_new
+from fleetqueue.jobs.common_checks import check_change, check_manager, check_new
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
 from fleetqueue.jobs.registry import enabled_kinds
 from fleetqueue.jobs.settings import JobSettings
@@ -74,6 +74,7 @@ def validate(
     if kind.validates_managed_only and not _is_managed(sight, asked.old, family):
         return []
     errors = check_new(kind, sight)
+    errors += check_manager(kind, sight, asked.old)
     errors += _check_roles(kind, sight)
     if kind.validate is not None:
         errors += kind.validate(sight, asked.old)

@@ -59,7 +59,7 @@ def annotations_of(sight: Sight) -> dict[str, str]:
     made = {
         key: value
         for key, value in sight.annotations.items()
-        if key.startswith(labels.PROVISIONING_REQUEST_PREFIX)
+        if key.startswith(labels.PROVISIONING_REQUEST_PREFIX) or key in labels.DISPATCHING
     }
     gated_by = identity.gated_by(sight.job)
     if gated_by and sight.settings.gates.admission_gated_by:

@@ -182,6 +182,16 @@ _OF_FLEETS = (
     _counter("multikueue_workloads_admitted_total", MULTIKUEUE, "Workloads a cluster admitted."),
 )
 
+_OF_FLEET_QUOTA = (
+    _gauge("fleetqueue_manager_quota", ("cluster_queue", "resource"),
+           "Nominal quota of a queue whose workloads go to workers, over its flavors."),
+    _gauge("fleetqueue_worker_quota", (*MULTIKUEUE, "resource"),
+           "Nominal quota that a worker has for those workloads, over queues and flavors."),
+    _gauge("fleetqueue_worker_connected", ("cluster",), "Whether a worker is connected."),
+    _gauge("fleetqueue_worker_missing_kind", ("cluster", "kind"),
+           "Kinds of jobs that a connected worker does not have, or does not let us see."),
+)  # fmt: skip
+
 _OF_CONTROLLERS = (
     _counter("controller_runtime_reconcile_total", ("controller", "result"),
              "Looks at objects, by what came of them."),
@@ -193,8 +203,10 @@ _OF_CONTROLLERS = (
 
 
 def _all() -> Iterator[Definition]:
-    for group in (_CYCLE, _WORKLOADS, _QUEUES, _OF_LOCAL_QUEUES, _OF_FLEETS):
+    for group in (_CYCLE, _WORKLOADS, _QUEUES, _OF_LOCAL_QUEUES):
         yield from group
+    for each in (*_OF_FLEETS, *_OF_FLEET_QUOTA):
+        yield replace(each, prefix="")
     for each in _OF_CONTROLLERS:
         yield replace(each, prefix="", has_role=False)
 

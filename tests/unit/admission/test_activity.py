@@ -55,7 +55,7 @@ CASES = {
         "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, "
         "found: far,further"),
     "a way out for some flavors": (
-        queue(checks=(CheckRule("far", frozenset({"a"})),)),
+        queue("a", "b", checks=(CheckRule("far", frozenset({"a"})),)),
         "MultiKueueAdmissionCheckAppliedPerFlavor",
         "Cannot specify MultiKueue AdmissionCheck per flavor, found: far"),
     "a way out and more nodes": (
@@ -68,6 +68,9 @@ CASES = {
 # fmt: on
 
 
+@pytest.mark.rule("CQ-1")
+@pytest.mark.rule("CQ-2")
+@pytest.mark.rule("CQ-3")
 @pytest.mark.parametrize(("made", "reason", "part"), CASES.values(), ids=CASES.keys())
 def test_what_keeps_a_queue_from_admitting(made: ClusterQueue, reason: str, part: str) -> None:
     found = judge(made, KNOWN)
@@ -84,6 +87,24 @@ def test_the_first_reason_counts_and_all_are_told() -> None:
     assert found.message == f"Can't admit new workloads: {parts}."
 
 
+@pytest.mark.rule("CQ-2")
+def test_a_way_out_for_all_flavors_by_name_is_one_for_all() -> None:
+    assert judge(queue("a", "b", checks=(CheckRule("far", frozenset({"a", "b"})),)), KNOWN) == READY
+
+
+@pytest.mark.rule("CQ-5")
+def test_a_topology_that_nobody_needs_is_told_of_beside_other_reasons() -> None:
+    found = judge(queue("tas", checks=rules("far"), stop="Hold"), KNOWN)
+    assert found.reason == "Stopped"
+    assert 'there is no Topology "tree"' in found.message
+
+
+@pytest.mark.rule("CQ-4")
+def test_other_checks_may_come_beside_a_way_out() -> None:
+    assert judge(queue("a", checks=rules("far", "good")), KNOWN) == READY
+
+
+@pytest.mark.rule("CQ-5")
 def test_nothing_wrong_is_ready_and_a_way_out_needs_no_topology() -> None:
     assert judge(queue("a", "b", checks=rules("good")), KNOWN) == READY
     assert judge(queue("tas", checks=rules("far")), KNOWN) == READY

@@ -210,3 +210,21 @@ def test_who_has_to_make_room_is_told_once() -> None:
     assert preemption_reason(new, new) == ""
     assert cluster_queue(new) == "queue"
     assert cluster_queue(workload()) == ""
+
+
+@pytest.mark.rule("kueue 9.10")
+def test_a_workload_and_its_variants_are_measured_once() -> None:
+    parent, variant = workload(), workload()
+    parent["metadata"]["labels"] = {"kueue.x-k8s.io/concurrent-admission-parent": "true"}
+    variant["metadata"]["ownerReferences"] = [{"kind": "Workload", "uid": "1", "controller": True}]
+
+    def admitted(obj: Json) -> Json:
+        return status.reserve(obj, ADMISSION, at(5))
+
+    def finished(obj: Json) -> Json:
+        return status.finish(admitted(obj), "Succeeded", "", at(9))
+
+    assert measured(parent, admitted(parent), 5) == {}
+    assert "admitted_workloads_total" in measured(variant, admitted(variant), 5)
+    assert "finished_workloads_total" in measured(admitted(parent), finished(parent), 9)
+    assert measured(admitted(variant), finished(variant), 9) == {}

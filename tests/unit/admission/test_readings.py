@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.queue_book import LocalQueue
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.reading import ReadingRules
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
-from support.kueue import NAMESPACE, workload
+from support.kueue import NAMESPACE, cluster_queue, workload
 
 pytestmark = pytest.mark.rule("kueue 6.7")
 
@@ -77,3 +78,48 @@ def test_what_the_namespace_adds_is_read_anew() -> None:
 
 
 BARE = {"containers": [{"name": "c", "image": "i"}]}
+
+
+@pytest.mark.rule("kueue 9.10")
+@pytest.mark.parametrize(
+    ("is_on", "marks", "owner", "expected"),
+    [
+        (True, {}, None, (False, True)),
+        (True, {}, "Workload", (True, False)),
+        (False, {}, None, (True, False)),
+        (False, {"kueue.x-k8s.io/concurrent-admission-parent": "true"}, None, (False, True)),
+    ],
+    ids=["to be marked", "a variant", "gate off", "marked"],
+)
+def test_a_workload_with_variants_is_never_queued(
+    is_on: bool, marks: dict[str, str], owner: str | None, expected: tuple[bool, bool]
+) -> None:
+    known = Ledger(Settings(admits_concurrently=is_on), ReadingRules(), lambda: EPOCH)
+    policy = {"migration": {"mode": "RetainFirstAdmission"}}
+    known.put_cluster_queue(cluster_queue(concurrentAdmissionPolicy=policy))
+    known.put_local_queue(Key(NAMESPACE, "main"), LocalQueue("queue"))
+    obj = stored()
+    obj["metadata"]["labels"] = marks
+    if owner:
+        told = {"kind": owner, "name": "p", "uid": "1", "controller": True}
+        obj["metadata"]["ownerReferences"] = [told]
+    known.put_workload(obj)
+    assert (known.counts("queue").pending == 1, known.is_parent(obj)) == expected
+
+
+@pytest.mark.rule("kueue 9.10")
+def test_what_a_workload_with_variants_holds_is_not_counted() -> None:
+    known = Ledger(Settings(admits_concurrently=True), ReadingRules(), lambda: EPOCH)
+    known.put_cluster_queue(cluster_queue())
+    told = {"type": "QuotaReserved", "status": "True", "reason": "x", "message": "x"}
+    held = {"name": "main", "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}
+    status = {
+        "conditions": [{**told, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        "admission": {"clusterQueue": "queue", "podSetAssignments": [held]},
+    }
+    obj = stored(status=status)
+    known.put_workload(obj)
+    assert len(list(known.holders("queue"))) == 1
+    obj["metadata"]["labels"] = {"kueue.x-k8s.io/concurrent-admission-parent": "true"}
+    known.put_workload(obj)
+    assert list(known.holders("queue")) == []

@@ -71,6 +71,9 @@ def test_what_a_workload_takes_over_from_its_job() -> None:
         labels={"team": "a", "other": "b", f"{K}/max-exec-time-seconds": "9"},
         annotations={
             f"provreq.{K}/size": "5",
+            "fleetqueue.dev/cluster-selector": "region=eu",
+            "fleetqueue.dev/best-fit-step": "2",
+            "fleetqueue.dev/other": "stays",
             f"{K}/admission-gated-by": "a.io/b",
             "note": "mine",
         },
@@ -79,6 +82,8 @@ def test_what_a_workload_takes_over_from_its_job() -> None:
     assert made["metadata"]["labels"] == {"team": "a", f"{K}/job-uid": "uid-sample"}
     assert made["metadata"]["annotations"] == {
         f"provreq.{K}/size": "5",
+        "fleetqueue.dev/cluster-selector": "region=eu",
+        "fleetqueue.dev/best-fit-step": "2",
         f"{K}/admission-gated-by": "a.io/b",
     }
     assert made["spec"]["maximumExecutionTimeSeconds"] == 9

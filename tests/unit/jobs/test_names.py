@@ -4,7 +4,12 @@ import pytest
 
 from fleetqueue.jobs.names import workload_name
 
-pytestmark = [pytest.mark.rule("jobs A.1"), pytest.mark.rule("kueue 3.12")]
+pytestmark = [
+    pytest.mark.rule("jobs A.1"),
+    pytest.mark.rule("kueue 3.12"),
+    pytest.mark.rule("NAME-1"),
+    pytest.mark.rule("NAME-2"),
+]
 
 
 def test_the_names_that_upstream_computes() -> None:

@@ -1,5 +1,6 @@
 """What any job is given when it is written, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -205,10 +206,31 @@ def test_what_a_kind_does_not_support() -> None:
         f"metadata.annotations[{K}/elastic-job]: Forbidden: elastic job is not supported for"
         ' "jobset.x-k8s.io/v1alpha2, Kind=JobSet"'
     ]
-    assert refusals(JAX, framework="kubeflow.org/jaxjob") == [
+
+
+JAX_KIND = KINDS["kubeflow.org/jaxjob"]
+
+
+@pytest.mark.rule("FLOW-44")
+@pytest.mark.rule("IMP-8")
+def test_every_kind_of_ours_takes_a_workload_that_is_there() -> None:
+    assert all(kind.supports_prebuilt for kind in KINDS.values())
+    assert refusals(JAX, framework="kubeflow.org/jaxjob") == []
+    other = replace(JAX_KIND, supports_prebuilt=False)
+    found = validate(other, SETTINGS, Family.of(KINDS.values(), SETTINGS), asked(JAX))
+    assert [str(error) for error in found] == [
         f"metadata.labels[{K}/prebuilt-workload-name]: Forbidden: Is not supported for"
         ' "kubeflow.org/v1, Kind=JAXJob"'
     ]
+
+
+@pytest.mark.rule("STS-2")
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment"])
+def test_a_mirror_that_serves_may_name_its_workload(kind: str) -> None:
+    spec = {"template": {"metadata": {}, "spec": {"containers": []}}}
+    notes = {f"{K}/prebuilt-workload-name": "w"}
+    made = thing("apps/v1", kind, "s", annotations=notes, spec=spec)
+    assert refusals(made, framework=kind.lower()) == []
 
 
 def changed(obj: Object, path: tuple[str, ...], value: Any) -> Object:

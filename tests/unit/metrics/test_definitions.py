@@ -36,8 +36,6 @@ TABLE = {
         "local_queue_finished_workloads_total": LOCAL_CLASS,
         "local_queue_evicted_workloads_total":
             ["name", "namespace", "reason", "underlying_cause", "priority_class"],
-        "multikueue_workloads_dispatched_total": ["cluster_queue", "cluster"],
-        "multikueue_workloads_admitted_total": ["cluster_queue", "cluster"],
     },
     "gauge": {
         "admission_cycle_preemption_skips": ["cluster_queue"],
@@ -134,10 +132,25 @@ def test_histograms_have_their_bounds(name: str, bounds: tuple[float, ...]) -> N
     assert DEFINITIONS[name].buckets == bounds
 
 
-def test_the_others_are_those_of_controllers() -> None:
+@pytest.mark.rule("MET-1")
+@pytest.mark.parametrize("what", ["dispatched", "admitted"])
+def test_those_of_dispatching_have_a_prefix_of_their_own(what: str) -> None:
+    found = DEFINITIONS[f"multikueue_workloads_{what}_total"]
+
+    assert found.full_name == f"multikueue_workloads_{what}_total"
+    assert found.all_labels == ("cluster_queue", "cluster", ROLE)
+
+
+def test_the_others_are_those_of_controllers_and_of_fleets() -> None:
     others = {each.full_name for each in DEFINITIONS.values() if each not in OF_QUEUES}
 
     assert others == {
+        "multikueue_workloads_dispatched_total",
+        "multikueue_workloads_admitted_total",
+        "fleetqueue_manager_quota",
+        "fleetqueue_worker_quota",
+        "fleetqueue_worker_connected",
+        "fleetqueue_worker_missing_kind",
         "controller_runtime_reconcile_total",
         "controller_runtime_reconcile_errors_total",
         "controller_runtime_max_concurrent_reconciles",

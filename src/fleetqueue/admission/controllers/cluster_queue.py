@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.pacing import Pace
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
@@ -15,17 +16,21 @@ from fleetqueue.kube.sources import Source
 from fleetqueue.queueing import fairness
 
 NAME = "kueue-clusterqueue-controller"
-BATCH_SECONDS = 1.0
-"""How long after a change of a workload the counters follow."""
 
 
-def cluster_queue_operator(ledger: Ledger) -> Operator:
+def cluster_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
     def decide(look: Look) -> Plan:
         if is_deleting(look.parent) and not ledger.state.holders.get(look.name):
             patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
             if patch is not None:
                 return Plan([Patch(look.parent, patch)])
-        return Plan([Status(describe(ledger, look))])
+        made = describe(ledger, look)
+        if made != look.parent.get("status"):
+            pace.wrote((NAME, look.name))
+        return Plan([Status(made)])
+
+    def later(key: Key) -> float:
+        return pace.after((NAME, key.name))
 
     def of_workload(source: Source, obj: Object) -> Iterable[Key]:
         return [Key("", name) for name in queues_of(ledger, obj)]
@@ -41,7 +46,7 @@ def cluster_queue_operator(ledger: Ledger) -> Operator:
         kinds.CLUSTER_QUEUE,
         decide,
         follows=(
-            Follow(kinds.WORKLOAD, of_workload, after=BATCH_SECONDS),
+            Follow(kinds.WORKLOAD, of_workload, after=later),
             using(kinds.RESOURCE_FLAVOR, ledger.queues_with_flavor),
             using(kinds.ADMISSION_CHECK, ledger.queues_with_check),
             using(kinds.TOPOLOGY, ledger.queues_with_topology),

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from fleetqueue.admission import kinds
-from fleetqueue.admission.controllers.cluster_queue import BATCH_SECONDS, queues_of
+from fleetqueue.admission.controllers.cluster_queue import queues_of
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.pacing import Pace
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Plan, Status
@@ -16,7 +17,7 @@ from fleetqueue.queueing.quota import Node
 NAME = "kueue-cohort-controller"
 
 
-def cohort_operator(ledger: Ledger) -> Operator:
+def cohort_operator(ledger: Ledger, pace: Pace) -> Operator:
     def decide(look: Look) -> Plan:
         before: Object = look.parent.get("status") or {}
         node = ledger.state.tree.cohorts.get(look.name)
@@ -25,7 +26,13 @@ def cohort_operator(ledger: Ledger) -> Operator:
             return NOTHING if rest == before else Plan([Status(rest)])
         if ledger.state.tree.has_cycle(node):
             return NOTHING
-        return Plan([Status({**before, "fairSharing": share_of(ledger, look.name)})])
+        made = {**before, "fairSharing": share_of(ledger, look.name)}
+        if made != before:
+            pace.wrote((NAME, look.name))
+        return Plan([Status(made)])
+
+    def later(key: Key) -> float:
+        return pace.after((NAME, key.name))
 
     def above(source: Source, obj: Object) -> Iterable[Key]:
         found = {
@@ -40,7 +47,7 @@ def cohort_operator(ledger: Ledger) -> Operator:
         NAME,
         kinds.COHORT,
         decide,
-        follows=(Follow(kinds.WORKLOAD, above, after=BATCH_SECONDS),),
+        follows=(Follow(kinds.WORKLOAD, above, after=later),),
         manager="kueue",
         workers=1,
     )

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.activity import Activity
-from fleetqueue.admission.controllers.cluster_queue import BATCH_SECONDS
+from fleetqueue.admission.controllers.workload import matters
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.pacing import Pace
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Look, Plan, Status
@@ -20,12 +21,18 @@ NO_QUEUE = Activity(False, "ClusterQueueDoesNotExist", _CANNOT)
 INACTIVE_QUEUE = Activity(False, "ClusterQueueIsInactive", _CANNOT)
 
 
-def local_queue_operator(ledger: Ledger) -> Operator:
+def local_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
     def decide(look: Look) -> Plan:
-        plan = Plan([Status(describe(ledger, look))])
+        made = describe(ledger, look)
+        if made != look.parent.get("status"):
+            pace.wrote((NAME, key_of(look.parent)))
+        plan = Plan([Status(made)])
         if ledger.usage is not None:
             plan.look_again(ledger.usage.settings.sampling.total_seconds())
         return plan
+
+    def later(key: Key) -> float:
+        return pace.after((NAME, key))
 
     def of_workload(source: Source, obj: Object) -> Iterable[Key]:
         name = (obj.get("spec") or {}).get("queueName") or ""
@@ -39,8 +46,8 @@ def local_queue_operator(ledger: Ledger) -> Operator:
         kinds.LOCAL_QUEUE,
         decide,
         follows=(
-            Follow(kinds.WORKLOAD, of_workload, after=BATCH_SECONDS),
-            Follow(kinds.CLUSTER_QUEUE, of_queue),
+            Follow(kinds.WORKLOAD, of_workload, after=later),
+            Follow(kinds.CLUSTER_QUEUE, of_queue, when=matters),
         ),
         manager="kueue",
         workers=5,

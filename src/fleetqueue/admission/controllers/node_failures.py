@@ -6,8 +6,10 @@ from fleetqueue.admission import kinds, node_health
 from fleetqueue.admission.controllers.topology_ungater import BY_WORKLOAD
 from fleetqueue.admission.writing import Writer
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue import workloads
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import format_time
+from fleetqueue.errors import Refused
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
 from fleetqueue.kube.errors import NotFound
@@ -39,26 +41,30 @@ class NodeFailures(Controller[Object]):
         return DONE
 
     async def _judge_all(self, host: str, node: Object | None) -> None:
-        for workload in self._cluster.cached_by(kinds.WORKLOAD, BY_HOST, host):
-            await self._judge(workload, host, node)
+        """Raises Refused where a workload could not be told; the others are told all the same."""
+        untold = [
+            str(key_of(workload))
+            for workload in self._cluster.cached_by(kinds.WORKLOAD, BY_HOST, host)
+            if not await self._judge(workload, host, node)
+        ]
+        if untold:
+            raise Refused(f"workloads could not be told of node {host}: {', '.join(untold)}")
 
-    async def _judge(self, workload: Object, host: str, node: Object | None) -> None:
-        pods = self._cluster.cached_by(kinds.POD, BY_WORKLOAD, key_of(workload))
+    async def _judge(self, workload: Object, host: str, node: Object | None) -> bool:
+        """Whether the workload says what is true of the node."""
+        pods = self._cluster.cached_by(kinds.POD, BY_WORKLOAD, _home(workload))
         here = [pod for pod in pods if (pod.get("spec") or {}).get("nodeName") == host]
         tolerations = node_health.tolerations_of(workload, self._flavors(workload))
         if node_health.judge(node, tolerations, here) == "healthy":
-            made = node_health.with_healthy(workload, host)
-            if made is not None:
-                await self._writer.write(made)
-            return
+            return await self._write(node_health.with_healthy(workload, host))
         for pod in node_health.to_terminate(host, pods):
             await self._terminate(pod)
         if message := node_health.many_failed(workload, host):
-            await self._writer.evict(key_of(workload), "NodeFailures", message)
-            return
-        made = node_health.with_failed(workload, host)
-        if made is not None:
-            await self._writer.write(made)
+            return await self._writer.evict(key_of(workload), "NodeFailures", message)
+        return await self._write(node_health.with_failed(workload, host))
+
+    async def _write(self, made: Object | None) -> bool:
+        return made is None or await self._writer.write(made)
 
     def _flavors(self, workload: Object) -> list[Object]:
         names = {
@@ -86,14 +92,24 @@ class NodeFailures(Controller[Object]):
 
 
 def _hosts_by_name(workload: Object) -> Iterable[str]:
-    """The nodes of a workload that runs; one that is evicted needs none any more."""
+    """The nodes of a workload that runs; one that is evicted needs none any more. Where a variant
+    was admitted for a workload, it is the variant that looks for another place.
+    """
     if not status.is_admitted(workload) or status.is_evicted(workload):
+        return ()
+    if workloads.is_parent(workload):
         return ()
     if status.is_finished(workload) or reading.is_single_pod(workload):
         return ()
     if not any(each.get("topologyAssignment") for each in status.assignments_of(workload)):
         return ()
     return sorted(reading.assigned_hosts(workload))
+
+
+def _home(workload: Object) -> Key:
+    """The workload that its pods name."""
+    key, parent = key_of(workload), workloads.parent_of(workload)
+    return key if parent is None else Key(key.namespace, str(parent["name"]))
 
 
 def _hosts_of(workload: Object) -> Iterable[Key]:

@@ -7,7 +7,6 @@ from fleetqueue.admission.facts import Facts, Place
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.life_settings import LifeSettings
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Look, Plan
@@ -30,14 +29,20 @@ def workload_operator(ledger: Ledger, settings: LifeSettings) -> Operator:
     def of_queue(source: Source, obj: Object) -> Iterable[Key]:
         return ledger.of_queue(obj["metadata"]["name"])
 
+    def of_template(source: Source, obj: Object) -> Iterable[Key]:
+        return ledger.devices.users(key_of(obj))
+
+    follows = [
+        Follow(kinds.LOCAL_QUEUE, of_local, when=_spec_changed),
+        Follow(kinds.CLUSTER_QUEUE, of_queue, when=matters),
+    ]
+    if ledger.devices.rules.has_mappings:
+        follows.append(Follow(kinds.RESOURCE_CLAIM_TEMPLATE, of_template))
     return Operator(
         NAME,
         kinds.WORKLOAD,
         decide,
-        follows=(
-            Follow(kinds.LOCAL_QUEUE, of_local, when=_spec_changed),
-            Follow(kinds.CLUSTER_QUEUE, of_queue, when=_matters),
-        ),
+        follows=tuple(follows),
         manager=MANAGER,
         decides_deletion=True,
         tells_action=True,
@@ -53,12 +58,13 @@ def facts_of(ledger: Ledger, workload: Object) -> Facts:
         name = str((workload["status"].get("admission") or {}).get("clusterQueue") or name)
     queue = ledger.state.queues.get(name)
     is_waiting = not status.has_quota(workload)
-    pending = ledger.pending.get(name)
+    pending, is_parent = ledger.pending.get(name), ledger.is_parent(workload)
     return Facts(
         local=local,
         queue=queue_place(ledger, name),
-        checks=None if queue is None or is_parent(workload) else checks_for(queue, workload),
+        checks=None if queue is None or is_parent else checks_for(queue, workload),
         problem=ledger.problem(workload, name) if queue is not None and is_waiting else "",
+        refusal=ledger.refusal(workload) if is_waiting else None,
         bypassed=None if pending is None else pending.why_bypassed(key_of(workload)),
     )
 
@@ -98,16 +104,11 @@ def checks_for(queue: ClusterQueue, workload: Object) -> tuple[str, ...]:
     )
 
 
-def is_parent(workload: Object) -> bool:
-    known = workload["metadata"].get("labels") or {}
-    return bool(known.get(labels.CONCURRENT_ADMISSION_PARENT) == "true")
-
-
 def _spec_changed(old: Object | None, new: Object | None) -> bool:
     return old is None or new is None or old.get("spec") != new.get("spec")
 
 
-def _matters(old: Object | None, new: Object | None) -> bool:
+def matters(old: Object | None, new: Object | None) -> bool:
     """Its spec, its end, or whether it is active; its counters do not matter."""
     if old is None or new is None or _spec_changed(old, new):
         return True

@@ -42,6 +42,7 @@ CONDITIONS = (
 )
 """The conditions that `MANAGER` owns, in the order in which it writes them."""
 
+_NOMINATED = "nominatedClusterNames"
 FIELDS = (
     "admission",
     "requeueState",
@@ -49,7 +50,7 @@ FIELDS = (
     "resourceRequests",
     "accumulatedPastExecutionTimeSeconds",
     "schedulingStats",
-    "nominatedClusterNames",
+    _NOMINATED,
     "clusterName",
     "unhealthyNodes",
     "preemptionGates",
@@ -57,7 +58,7 @@ FIELDS = (
 """The other fields that it owns."""
 
 DEACTIVATED = "Deactivated"
-REASONS_TO_QUEUE_AGAIN = frozenset({"Preempted", "NodeFailures"})
+REASONS_TO_QUEUE_AGAIN = frozenset({"Preempted", "NodeFailures", "FlavorMigration"})
 """Evictions after which a workload waits for nothing but its turn."""
 
 CONDITION_MESSAGE_BYTES_MAX = 32768
@@ -85,10 +86,14 @@ LEGACY = Wording("Pending", "UnsatisfiedChecks", has_combined_reason=True)
 def admission_patch(workload: Json, *, is_strict: bool = True, **changes: Any) -> Json:
     """The body that `MANAGER` applies to the status, after `changes` of single fields.
 
-    A strict one is refused if the workload was written since it was read.
+    A strict one is refused if the workload was written since it was read. Names of workers that
+    somebody else nominated would outlive an apply that leaves them out: they are cleared by taking
+    them over.
     """
     status = _status(changed(workload, **changes))
     held = {name: status[name] for name in FIELDS if status.get(name) is not None}
+    if _NOMINATED not in held and _others_own(workload, _NOMINATED):
+        held[_NOMINATED] = []
     conditions = [each for type in CONDITIONS if (each := _find(status, type)) is not None]
     if conditions:
         held["conditions"] = conditions
@@ -103,6 +108,26 @@ def condition_patch(workload: Json, type: str) -> Json:
 
 def condition_manager(type: str) -> str:
     return f"kueue-job-controller-{type}"
+
+
+def owners_of(workload: Json, field: str) -> list[Json]:
+    """The entries of managedFields that own a field of the status."""
+    return [
+        entry
+        for entry in workload["metadata"].get("managedFields") or ()
+        if f"f:{field}" in ((entry.get("fieldsV1") or {}).get("f:status") or {})
+    ]
+
+
+def _others_own(workload: Json, field: str) -> bool:
+    """Whether anybody does whose hold an apply by `MANAGER` leaves alone. Who patched under its
+    name, or applied another version of the API, is somebody else.
+    """
+    ours = (MANAGER, "Apply", workload["apiVersion"])
+    return any(
+        (entry.get("manager"), entry.get("operation"), entry.get("apiVersion")) != ours
+        for entry in owners_of(workload, field)
+    )
 
 
 def reclaimable_patch(workload: Json, reclaimable: Iterable[Json]) -> Json:

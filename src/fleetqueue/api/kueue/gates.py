@@ -65,6 +65,7 @@ ON = frozenset(
         "RecomputeAssignmentUponPreemptionTargetsOverlap",
         "PodIntegrationValidateGroupOwner",
         "ValidateRayAndSparkJobUpdates",
+        "JobManagedBy",
     ]
 )
 
@@ -117,7 +118,9 @@ NEEDS: Mapping[str, frozenset[str]] = {
 
 
 def resolve(wanted: Mapping[str, bool]) -> dict[str, bool]:
-    """Every gate with its value; a gate that lacks its base is refused if it was asked for."""
+    """Every gate with its value; a gate that lacks its base is refused if it was asked for, and
+    off if it was not. What comes of it may be resolved again.
+    """
     for name, value in wanted.items():
         if name not in DEFAULTS:
             raise InvalidInput(f"unrecognized feature gate: {name}")
@@ -126,6 +129,9 @@ def resolve(wanted: Mapping[str, bool]) -> dict[str, bool]:
                 f"cannot set feature gate {name} to false, feature is locked to true"
             )
     gates = {**DEFAULTS, **wanted}
+    for name, bases in NEEDS.items():
+        if name not in wanted and not all(gates[base] for base in bases):
+            gates[name] = False
     for name, value in wanted.items():
         missing = sorted(base for base in NEEDS.get(name, ()) if not gates[base])
         if value and missing:

@@ -66,3 +66,10 @@ CONCURRENT_ADMISSION_PREEMPTION_GATE = f"{PREFIX}concurrent-admission"
 
 RESOURCE_IN_USE_FINALIZER = f"{PREFIX}resource-in-use"
 """On ClusterQueue, ResourceFlavor, AdmissionCheck, Topology and Workload."""
+
+# Ours, on jobs and their Workloads.
+CLUSTER_SELECTOR = "fleetqueue.dev/cluster-selector"
+"""Over the labels of MultiKueueClusters: the workers that a job may go to."""
+BEST_FIT_STEP = "fleetqueue.dev/best-fit-step"
+"""How many workers the BestFit dispatcher asks at a time."""
+DISPATCHING = frozenset({CLUSTER_SELECTOR, BEST_FIT_STEP})

@@ -37,3 +37,22 @@ def is_elastic(obj: Json) -> bool:
 def is_replacement(obj: Json) -> bool:
     """Whether the workload takes the place of an older slice of the same job."""
     return bool(annotations_of(obj).get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR))
+
+
+def is_parent(obj: Json) -> bool:
+    """Whether variants are admitted in the workload's place."""
+    marks = (obj.get("metadata") or {}).get("labels") or {}
+    return bool(marks.get(labels.CONCURRENT_ADMISSION_PARENT) == "true")
+
+
+def parent_of(obj: Json) -> Json | None:
+    """For a variant, what it says of the workload that it belongs to."""
+    for each in (obj.get("metadata") or {}).get("ownerReferences") or ():
+        if each.get("controller") and each.get("kind") == "Workload":
+            found: Json = each
+            return found
+    return None
+
+
+def is_variant(obj: Json) -> bool:
+    return parent_of(obj) is not None

@@ -63,15 +63,21 @@ def stop(sight: Sight, infos: Sequence[PodSetInfo] | None) -> list[Step]:
         return []
     halted = paths.with_value(job, "spec.suspend", True)
     halted = paths.with_value(halted, ("metadata", "annotations", labels.STOPPING), "true")
-    back = starting.restored(JOB, sight, halted, infos)
-    if infos and rules.min_parallelism(job) is not None:
-        back = _with_parallelism(back, infos[0].count)
+    back = restored(sight, halted, infos)
     back = paths.without(back, ("metadata", "annotations", labels.STOPPING))
     steps: list[Step] = []
     if not job["spec"].get("suspend"):
         steps.append(Patch(job, create_merge_patch(job, halted)))
     # Not sent where the answer to the first step shows that it was never started.
     return [*steps, _forget_start(job), Patch(job, create_merge_patch(halted, back))]
+
+
+def restored(sight: Sight, job: Object, infos: Sequence[PodSetInfo] | None) -> Object:
+    """The job with the template and, where it may be admitted in part, the size that it had."""
+    back = starting.restored(JOB, sight, job, infos)
+    if infos and rules.min_parallelism(job) is not None:
+        return _with_parallelism(back, infos[0].count)
+    return back
 
 
 def _forget_start(job: Object) -> Patch:

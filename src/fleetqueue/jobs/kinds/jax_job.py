@@ -2,4 +2,4 @@
 
 from fleetqueue.jobs.training import training_job
 
-JOB = training_job("JAXJob", "jaxReplicaSpecs", ("Worker",), supports_prebuilt=False)
+JOB = training_job("JAXJob", "jaxReplicaSpecs", ("Worker",))

@@ -141,5 +141,4 @@ JOB = JobKind(
     hold=hold,
     defaults_updates=True,
     validate=check,
-    supports_prebuilt=False,
 )

@@ -30,6 +30,7 @@ JOB = training_job(
     ("Launcher", "Worker"),
     version="v2beta1",
     own_name="kubeflow.org/mpi-operator",
+    hands_over=lambda settings: True,
     default=default,
     sorts_refusals=True,
 )

@@ -9,6 +9,7 @@ from fleetqueue.jobs.pods import checks, gates, states, stopping
 from fleetqueue.jobs.resources import ADMISSION_CHECK, POD
 from fleetqueue.jobs.settings import SYSTEM_NAMESPACES
 from fleetqueue.kube.plan import Step
+from fleetqueue.kube.resources import Object
 
 
 def roles(sight: Sight) -> list[Role]:
@@ -40,6 +41,12 @@ def halt(sight: Sight, reason: str, message: str) -> list[Step]:
     return stopping.stop([sight.job], reason, message, sight.now)
 
 
+def stays_out(sight: Sight, workload: Object) -> bool:
+    """It was deleted; but one that ran elsewhere is still here, and waits."""
+    skips = sight.settings.gates.skip_reassignment
+    return skips and not managing.is_dispatched(sight, workload)
+
+
 JOB = JobKind(
     framework=states.FRAMEWORK,
     resource=POD,
@@ -57,7 +64,7 @@ JOB = JobKind(
     finalize=lambda sight: gates.released([sight.job]),
     runs_elsewhere=managing.is_dispatched,
     skip=is_skipped,
-    stays_out=lambda sight: sight.settings.gates.skip_reassignment,
+    stays_out=stays_out,
     checks_ancestors=False,
     hold=gates.hold,
     is_held=is_held,

@@ -111,7 +111,7 @@ def renewed(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
     """What a Workload takes over from its owner: class and gates always, queue and pods while it
     holds no quota.
     """
-    if status_of.is_finished(workload) or is_deleting(workload):
+    if status_of.is_finished(workload) or is_deleting(workload) or choosing.is_copy(workload):
         return []
     if steps := choosing.propagated(kind, sight, workload):
         return steps

@@ -257,6 +257,47 @@ def test_the_patch_carries_all_that_the_manager_owns_and_nothing_else() -> None:
     assert "spec" not in body
 
 
+NAMES = {"f:status": {"f:nominatedClusterNames": {}}}
+V1BETA2, V1BETA1 = "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"
+
+
+def owned_by(manager: str, operation: str, version: str, fields: Json = NAMES) -> Json:
+    made = status_of.changed(reserved(), nominatedClusterNames=["w1"])
+    entry = {"manager": manager, "operation": operation, "apiVersion": version, "fieldsV1": fields}
+    return {**made, "metadata": {**made["metadata"], "managedFields": [entry]}}
+
+
+@pytest.mark.rule("IMP-5")
+@pytest.mark.parametrize(
+    ("owner", "is_cleared"),
+    [
+        (("example", "Apply", V1BETA2), True),
+        (("example", "Update", V1BETA2), True),
+        (("kueue-admission", "Update", V1BETA2), True),
+        (("kueue-admission", "Apply", V1BETA1), True),
+        (("kueue-admission", "Apply", V1BETA2), False),
+        (("example", "Apply", V1BETA2, {"f:status": {"f:other": {}}}), False),
+        (("example", "Apply", V1BETA2, {}), False),
+    ],
+)
+def test_names_that_others_hold_are_cleared_by_taking_them_over(
+    owner: Any, is_cleared: bool
+) -> None:
+    claimed = status_of.changed(owned_by(*owner), clusterName="w1", nominatedClusterNames=None)
+    evicted = status_of.evict(owned_by(*owner), "Preempted", "m", NOW)
+
+    for made in (claimed, evicted):
+        found = status_of.admission_patch(made)["status"].get("nominatedClusterNames")
+        assert found == ([] if is_cleared else None)
+
+
+@pytest.mark.rule("IMP-5")
+def test_names_that_stay_are_carried_whoever_wrote_them() -> None:
+    body = status_of.admission_patch(owned_by("example", "Apply", V1BETA2))
+
+    assert body["status"]["nominatedClusterNames"] == ["w1"]
+
+
 @pytest.mark.rule("kueue 3.1")
 def test_a_loose_patch_holds_for_any_version() -> None:
     body = status_of.admission_patch(reserved(), is_strict=False, requeueState={"count": 2})

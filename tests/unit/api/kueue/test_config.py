@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api import names
 from fleetqueue.api.kueue.config import (
     Configuration,
     ConfigurationError,
@@ -246,6 +247,33 @@ WRONG: dict[str, tuple[Json, list[str]]] = {
             " must have at most 8 items",
             "resources.deviceClassMappings[0].sources[0]: Invalid value: {}:"
             " exactly one of counter and capacity must be set"]),
+    "too many devices": (
+        {"resources": {"deviceClassMappings": [
+            {"name": f"r{n}", "deviceClassNames": [f"c{n}"]} for n in range(17)]}}, [
+            "resources.deviceClassMappings: Too many: 17: must have at most 16 items"]),
+    "names of devices": (
+        {"resources": {"deviceClassMappings": [
+            {"name": "a", "deviceClassNames": ["c", "c", "C"]},
+            {"name": "a", "deviceClassNames": ["c"]},
+            {"name": "@", "deviceClassNames": []},
+            {"name": "", "deviceClassNames": ["d"]}]}}, [
+            'resources.deviceClassMappings[0].deviceClassNames[1]: Duplicate value: "c"',
+            'resources.deviceClassMappings[0].deviceClassNames[2]: Invalid value: "C": '
+            f"{names.dns1123_subdomain('C')[0]}",
+            'resources.deviceClassMappings[1].name: Duplicate value: "a"',
+            'resources.deviceClassMappings[1].deviceClassNames[0]: Invalid value: "c":'
+            " is already mapped to the resource a",
+            f'resources.deviceClassMappings[2].name: Invalid value: "@": '
+            f"{names.qualified_name('@')[0]}",
+            "resources.deviceClassMappings[2].deviceClassNames: Required value:"
+            " at least one device class is required",
+            "resources.deviceClassMappings[3].name: Required value:"
+            " the name of a resource is required"]),
+    "other ways to count devices": (
+        {"resources": {"deviceClassMappings": [
+            {"name": "a", "deviceClassNames": ["c"], "sources": [{"counter": {"name": "x"}}]}]}}, [
+            "resources.deviceClassMappings[0].sources[0]: Forbidden:"
+            " is not supported: devices are counted by their class"]),
     "labels of metrics": (
         {"metrics": {"customLabels": [
             *({"name": f"w{n}", "sourceKind": "Workload", "trackedValues": ["a"]}

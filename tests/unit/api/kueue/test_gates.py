@@ -47,3 +47,10 @@ def test_a_gate_may_be_switched_off_with_its_base() -> None:
     assert not resolve({"TASBalancedPlacement": False, "TopologyAwareScheduling": False})[
         "TopologyAwareScheduling"
     ]
+
+
+def test_a_gate_that_nobody_asked_for_is_off_without_its_base() -> None:
+    gates = resolve({"KueueDRAIntegration": False})
+    assert not gates["KueueDRAIntegrationExtendedResource"]
+    assert gates["KueueDRARejectWorkloadsWhenDRADisabled"]
+    assert resolve(gates) == gates

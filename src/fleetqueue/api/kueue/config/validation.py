@@ -14,6 +14,7 @@ from fleetqueue.api.field_errors import (
     wrong,
 )
 from fleetqueue.api.kueue.config.checks import check_count, check_span, is_kind_version_group
+from fleetqueue.api.kueue.config.devices import check_devices
 from fleetqueue.api.kueue.config.manager import CustomLabel
 from fleetqueue.api.kueue.config.multikueue import check_multi_kueue
 from fleetqueue.api.kueue.config.reading import NAMESPACE_LABEL
@@ -46,8 +47,6 @@ FRAMEWORKS = (
     "leaderworkerset.x-k8s.io/leaderworkerset",
 )
 
-DEVICE_MAPPINGS_MAX = 16
-DEVICE_CLASSES_MAX = 8
 CUSTOM_LABELS_MAX = 20
 KIND_LABELS_MAX = 6
 WORKLOAD_LABELS_MAX = 2
@@ -141,22 +140,7 @@ def _check_resources(resources: Resources) -> Iterator[FieldError]:
     for index, name in enumerate(inputs):
         if name in inputs[:index]:
             yield duplicate(f"resources.transformations[{index}].input", name)
-    yield from _check_devices(resources)
-
-
-def _check_devices(resources: Resources) -> Iterator[FieldError]:
-    path, mappings = "resources.deviceClassMappings", resources.device_class_mappings
-    if len(mappings) > DEVICE_MAPPINGS_MAX:
-        yield too_many(path, len(mappings), DEVICE_MAPPINGS_MAX)
-    for index, mapping in enumerate(mappings):
-        at = f"{path}[{index}]"
-        if len(mapping.device_class_names) > DEVICE_CLASSES_MAX:
-            count = len(mapping.device_class_names)
-            yield too_many(f"{at}.deviceClassNames", count, DEVICE_CLASSES_MAX)
-        for place, source in enumerate(mapping.sources):
-            if (source.counter is None) == (source.capacity is None):
-                message = "exactly one of counter and capacity must be set"
-                yield wrong(f"{at}.sources[{place}]", write(source), message)
+    yield from check_devices(resources.device_class_mappings)
 
 
 def _check_retention(config: Configuration) -> Iterator[FieldError]:

@@ -27,7 +27,7 @@ def check_update(new: Json, old: Json, rules: Rules) -> list[FieldError]:
         *(_check_reclaimable(new, old, rules) if was_reserved and is_reserved else ()),
         *_check_admission(_status(new), _status(old)),
         *_check_ready_checks(_status(new), _status(old)),
-        *_check_cluster_name(new, old),
+        *_check_cluster_name(new, old, rules),
     ]
 
 
@@ -113,9 +113,11 @@ def _check_ready_checks(new: Json, old: Json) -> list[FieldError]:
     return errors
 
 
-def _check_cluster_name(new: Json, old: Json) -> list[FieldError]:
+def _check_cluster_name(new: Json, old: Json, rules: Rules) -> list[FieldError]:
+    """A slice goes where the one went whose place it takes."""
     name, before = _status(new).get("clusterName"), _status(old)
-    if not name or before.get("clusterName") or is_replacement(new):
+    is_slice = rules.elastic_jobs_via_workload_slices and is_replacement(new)
+    if not name or before.get("clusterName") or is_slice:
         return []
     if name in (before.get("nominatedClusterNames") or []):
         return []

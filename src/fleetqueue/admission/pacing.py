@@ -1,0 +1,56 @@
+"""How much of the server's time is spent on telling, rather than on admitting: all is told at once
+while little happens, and later, or not at all where it is over by then, while much does.
+"""
+
+from collections.abc import Callable, Hashable
+from datetime import datetime, timedelta
+
+from fleetqueue.kube.remembered import Remembered
+
+REASONS_PER_SECOND = 10.0
+REASONS_AT_ONCE = 100
+REASONS_UNDER_WAY_MAX = 2
+"""Of workloads that are told why they wait: where answers take long, fewer are told."""
+COUNTERS_PER_SECOND = 5.0
+COUNTERS_SECONDS_MIN = 1.0
+"""How long after a change of a workload the counters of its queues follow at the earliest."""
+COUNTERS_SECONDS_MAX = 60.0
+
+Now = Callable[[], datetime]
+
+
+class Budget:
+    """So many at once, then so many a second, each in its turn."""
+
+    def __init__(self, now: Now, per_second: float, at_once: float = 1) -> None:
+        self._now = now
+        self._share = timedelta(seconds=1 / per_second)
+        self._saved = self._share * at_once
+        self._spent_until = now() - self._saved
+
+    def take(self) -> float:
+        """In how many seconds the turn has come."""
+        now = self._now()
+        self._spent_until = max(self._spent_until, now - self._saved) + self._share
+        return max(0.0, (self._spent_until - now).total_seconds())
+
+
+class Pace:
+    """Of all who write counters. A queue that was quiet is told of soon, one that has just been
+    written waits its turn among the others.
+    """
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+        self._budget = Budget(now, COUNTERS_PER_SECOND)
+        self._rests_until: Remembered[datetime] = Remembered()
+
+    def wrote(self, who: Hashable) -> None:
+        rest = min(self._budget.take(), COUNTERS_SECONDS_MAX)
+        self._rests_until.put(who, self._now() + timedelta(seconds=rest))
+
+    def after(self, who: Hashable) -> float:
+        """In how many seconds the counters of this queue are looked at again."""
+        until = self._rests_until.get(who)
+        rest = 0.0 if until is None else (until - self._now()).total_seconds()
+        return max(COUNTERS_SECONDS_MIN, rest)
