@@ -1,34 +1,40 @@
 """Kueue's controllers against a foreign API server: connect, lead, serve webhooks, work."""
 
-import contextlib
 import random
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from fleetqueue import installation, kueue
 from fleetqueue.admission.parts import Admission
 from fleetqueue.api.kueue import conversion
+from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.meta import Key
+from fleetqueue.api.model import write
+from fleetqueue.base import documents
 from fleetqueue.base.clock import SystemClock
+from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.connect import connect
+from fleetqueue.kube.connect import connect, connect_to
 from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.group_pages import GroupPages
+from fleetqueue.kube.late_kinds import LateKinds
 from fleetqueue.kube.leader import LeaderElector
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.metrics_page import MetricsPage
 from fleetqueue.kube.page_server import PageServer
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
-from fleetqueue.kube.webhook_certificates import CertificateKeeper, Registration
+from fleetqueue.kube.webhook_certificates import CertificateKeeper
 from fleetqueue.kube.webhook_serving import Reach, serve
 from fleetqueue.kueue import KueueOptions
 from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
+from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 
 LEASE = "c1f6bfd2.kueue.x-k8s.io"
@@ -60,7 +66,8 @@ class AttachOptions:
 
     @property
     def reach(self) -> Reach:
-        return Reach(self.url, installation.SERVICE, self.namespace)
+        service = self.kueue.config.internal_cert_management.webhook_service_name
+        return Reach(self.url, service, self.namespace)
 
 
 def open_client(options: AttachOptions) -> Client:
@@ -77,12 +84,8 @@ async def install(options: AttachOptions) -> list[str]:
     """Makes or updates what the controllers need; the kinds and names of it."""
     client = open_client(options)
     done = []
-    kinds = [kind.resource for kind in registry.enabled_kinds(options.kueue.jobs)]
-    declared = list(kueue.webhooks(options.kueue))
     try:
-        for obj in installation.objects(
-            options.namespace, declared, options.reach, kinds, options.visibility_port
-        ):
+        for obj in installation.objects(wanted(options)):
             await client.apply(obj, force=True, field_manager=HELD_BY)
             done.append(f"{obj['kind']}/{obj['metadata']['name']}")
     finally:
@@ -90,9 +93,27 @@ async def install(options: AttachOptions) -> list[str]:
     return done
 
 
+def wanted(options: AttachOptions) -> installation.Wanted:
+    kinds = registry.enabled_kinds(options.kueue.jobs)
+    jobs = [kind.resource for kind in kinds]
+    others = [each for kind in kinds for each in (*kind.owns, *kind.reads)]
+    others += options.kueue.jobs.external
+    return installation.Wanted(
+        options.namespace,
+        list(kueue.webhooks(options.kueue)),
+        options.reach,
+        jobs,
+        [each for each in dict.fromkeys(others) if each.group not in ("", GROUP)],
+        documents.dump(write(options.kueue.config)),
+        options.port,
+        options.visibility_port,
+    )
+
+
 async def run(options: AttachOptions) -> None:
     """Until it is cancelled, or the leadership is lost."""
     clock, source = SystemClock(), random.SystemRandom()
+    options = replace(options, kueue=replace(options.kueue, blueprints=BLUEPRINTS))
     client = open_client(options)
     try:
         cluster = Cluster(client, clock=clock, random=source, component=MANAGER)
@@ -102,9 +123,8 @@ async def run(options: AttachOptions) -> None:
         if not options.leads_alone:
             elector = LeaderElector(client, lease, identity, clock=clock, random=source)
         manager = Manager(cluster, random=source, elector=elector)
-        served = await _served(client, options.kueue)
         metrics = Metrics(lambda: _role(elector))
-        made = kueue.install(manager, options.kueue, served.__contains__, metrics)
+        made = await install_controllers(manager, options.kueue, metrics, source)
         keeper = certificates(options, cluster, clock)
         manager.add_task("webhooks", webhook_server(options, cluster, clock, keeper).run)
         for name, server in page_servers(options, client, clock, keeper, made).items():
@@ -112,6 +132,29 @@ async def run(options: AttachOptions) -> None:
         await manager.run()
     finally:
         await client.close()
+
+
+async def install_controllers(
+    manager: Manager, options: KueueOptions, metrics: Metrics, source: random.Random
+) -> Admission:
+    """All controllers; those of kinds that the cluster does not have yet wait for them."""
+    cluster = manager.cluster
+    provisions = await _is_served(cluster.client, PROVISIONING_REQUEST)
+    made = kueue.install(
+        manager, options, lambda kind: kind != PROVISIONING_REQUEST or provisions, metrics
+    )
+    profiles = await _is_served(cluster.client, CLUSTER_PROFILE)
+    connect = partial(connect_to, clock=cluster.clock, random=source)
+    kueue.install_dispatching(
+        manager, options, made, connect, lambda kind: kind != CLUSTER_PROFILE or profiles
+    )
+    for kind in options.jobs.external:
+        # Owners of pods may be of these, though their controllers are elsewhere.
+        cluster.informer(kind)
+    late = LateKinds(cluster, lambda kind: kind.group != GROUP, random=source)
+    await late.look()
+    manager.add_task("kinds", late.run)
+    return made
 
 
 def webhook_server(
@@ -151,7 +194,7 @@ def page_servers(
 
 def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> CertificateKeeper:
     """One for all our servers."""
-    services = (installation.SERVICE, installation.VISIBILITY, installation.METRICS)
+    services = (options.reach.service, installation.VISIBILITY, installation.METRICS)
     names = [
         *(f"{each}.{options.namespace}.svc" for each in services),
         f"{installation.METRICS}.{options.namespace}.svc.cluster.local",
@@ -159,27 +202,27 @@ def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -
         "127.0.0.1",
         socket.gethostname(),
     ]
-    registration = Registration(
-        mutating=[f"{installation.NAME}-mutating-webhook-configuration"],
-        validating=[f"{installation.NAME}-validating-webhook-configuration"],
-        crds=[f"{plural}.kueue.x-k8s.io" for plural in installation.CONVERTED],
-        api_services=[f"{version}.{group}" for group, version in installation.ANSWERED],
+    # Several that are reached by one name must show one certificate.
+    shared = options.kueue.config.internal_cert_management.webhook_secret_name
+    secret = None if options.url else Key(options.namespace, shared)
+    return CertificateKeeper(
+        names,
+        clock=clock,
+        client=cluster.client,
+        secret=secret,
+        registration=installation.registration(),
     )
-    return CertificateKeeper(names, clock=clock, client=cluster.client, registration=registration)
+
+
+async def _is_served(client: Client, kind: Resource) -> bool:
+    try:
+        await client.discovery.resource(kind.api_version, kind.kind)
+    except UnknownKind:
+        return False
+    return True
 
 
 def _role(elector: LeaderElector | None) -> str:
     if elector is None:
         return STANDALONE
     return LEADER if elector.is_leader else FOLLOWER
-
-
-async def _served(client: Client, options: KueueOptions) -> set[Resource]:
-    """The kinds of jobs that the cluster knows."""
-    found = set()
-    wanted = [kind.resource for kind in registry.enabled_kinds(options.jobs)]
-    for kind in (*wanted, PROVISIONING_REQUEST):
-        with contextlib.suppress(UnknownKind):
-            await client.discovery.resource(kind.api_version, kind.kind)
-            found.add(kind)
-    return found

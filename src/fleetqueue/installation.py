@@ -1,24 +1,32 @@
 """What a foreign cluster needs before our controllers can run on it: CRDs, a namespace, webhooks,
-roles for people.
+Services, roles for people and for the controllers themselves.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from fleetqueue.api.crd import declared_crds
-from fleetqueue.api.kueue import explanation, roles, visibility
+from fleetqueue.api.kueue import explanation, manager_roles, roles, visibility
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.kueue.roles import JobKind
-from fleetqueue.kube.resources import Resource
+from fleetqueue.kube.resources import (
+    API_SERVICES,
+    CRDS,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
+from fleetqueue.kube.webhook_certificates import Registration
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.kube.webhook_serving import Reach, registrations
 
 Object = dict[str, Any]
 NAME = "kueue"
-SERVICE = "kueue-webhook-service"
 VISIBILITY = "kueue-visibility-server"
 METRICS = "kueue-controller-manager-metrics-service"
+CONFIG_MAP, CONFIG_KEY = "kueue-manager-config", "controller_manager_config.yaml"
 ANSWERED = (
     (visibility.GROUP, "v1beta2"),
     (visibility.GROUP, "v1beta1"),
@@ -30,21 +38,61 @@ PODS = {"control-plane": "controller-manager"}
 CONVERTED = ("workloads", "clusterqueues", "localqueues", "cohorts", "multikueueclusters")
 
 
-def objects(
-    namespace: str,
-    declared: Sequence[Webhook],
-    reach: Reach,
-    jobs: Sequence[Resource],
-    visibility_port: int = 8082,
-) -> Iterator[Object]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is going to run, and where it is found."""
+
+    namespace: str
+    webhooks: Sequence[Webhook]
+    reach: Reach
+    jobs: Sequence[Resource]
+    """The kinds of jobs that are queued."""
+    reads: Sequence[Resource] = ()
+    """Other kinds that their controllers look at."""
+    config: str = ""
+    """The configuration file."""
+    webhook_port: int = 9443
+    visibility_port: int = 8082
+
+
+def objects(wanted: Wanted) -> Iterator[Object]:
     """All of it, in the order in which it has to be made."""
+    namespace, reach = wanted.namespace, wanted.reach
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     yield from crds(reach)
-    yield from roles.roles(JobKind(each.group, each.plural, each.kind) for each in jobs)
+    jobs, reads = _named(wanted.jobs), _named(wanted.reads)
+    yield from roles.roles(jobs)
+    yield from manager_roles.manager_roles(namespace, jobs, reads, registered())
+    if wanted.config:
+        yield _config_map(namespace, wanted.config)
     key = {"key": "kubernetes.io/metadata.name", "operator": "NotIn"}
     selector = {"matchExpressions": [{**key, "values": ["kube-system", namespace]}]}
-    yield from registrations(NAME, declared, reach, selector)
-    yield from visibility_services(namespace, reach, visibility_port)
+    if not reach.url:
+        yield _service(namespace, reach.service, 443, wanted.webhook_port, None)
+    yield from registrations(NAME, wanted.webhooks, reach, selector)
+    yield from visibility_services(namespace, reach, wanted.visibility_port)
+
+
+def registration() -> Registration:
+    """What must name our certificate authority."""
+    return Registration(
+        mutating=[f"{NAME}-mutating-webhook-configuration"],
+        validating=[f"{NAME}-validating-webhook-configuration"],
+        crds=[f"{plural}.{GROUP}" for plural in CONVERTED],
+        api_services=[f"{version}.{group}" for group, version in ANSWERED],
+    )
+
+
+def registered() -> Iterator[tuple[str, str, Sequence[str]]]:
+    """The same as groups, resources and names."""
+    found = registration()
+    for kind, names in (
+        (MUTATING_WEBHOOKS, found.mutating),
+        (VALIDATING_WEBHOOKS, found.validating),
+        (CRDS, found.crds),
+        (API_SERVICES, found.api_services),
+    ):
+        yield kind.group, kind.plural, names
 
 
 def crds(reach: Reach) -> Iterator[Object]:
@@ -82,6 +130,19 @@ def visibility_services(namespace: str, reach: Reach, port: int) -> Iterator[Obj
                 },
             },
         }
+
+
+def _named(kinds: Sequence[Resource]) -> list[JobKind]:
+    return [JobKind(each.group, each.plural, each.kind) for each in kinds]
+
+
+def _config_map(namespace: str, config: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": namespace},
+        "data": {CONFIG_KEY: config},
+    }
 
 
 def _service(namespace: str, name: str, port: int, target: int, outside: str | None) -> Object:

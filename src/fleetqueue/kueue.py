@@ -25,11 +25,20 @@ from fleetqueue.jobs import controller, extra, registry
 from fleetqueue.jobs import settings as job_settings
 from fleetqueue.jobs import webhook as job_webhooks
 from fleetqueue.jobs.settings import JobSettings
-from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.frame import Caches, controller_of
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.metrics.registry import Metrics
+from fleetqueue.multikueue import parts as dispatching
+from fleetqueue.multikueue import settings as dispatch_settings
+from fleetqueue.multikueue.adapters.registry import adapters
+from fleetqueue.multikueue.connections import Connections
+from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
+from fleetqueue.multikueue.reach.dispatched import Dispatched
+from fleetqueue.multikueue.session import Connect
+from fleetqueue.multikueue.workers import Farewell, nothing_to_keep
 from fleetqueue.provisioning import controller as provisioning
 from fleetqueue.provisioning import kinds as provisioning_kinds
 
@@ -99,6 +108,27 @@ def install(
         for operator in provisioning.operators():
             manager.add(controller_of(operator)(manager.cluster))
     return made
+
+
+def install_dispatching(
+    manager: Manager,
+    options: KueueOptions,
+    admission: Admission,
+    connect: Connect,
+    is_served: Callable[[Resource], bool] = lambda kind: kind != CLUSTER_PROFILE,
+    farewell: Farewell = nothing_to_keep,
+) -> Connections | None:
+    """Adds what sends workloads to other clusters, after `install`; None where the gate is off."""
+    if not options.gates["MultiKueue"]:
+        return None
+    settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
+    return dispatching.install(manager, settings, connect, admission.metrics, is_served, farewell)
+
+
+def dispatched(cluster: Cluster, options: KueueOptions, workers: Connections) -> Dispatched:
+    """Where the pods are of jobs that were sent to workers."""
+    settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
+    return Dispatched(Caches(cluster), workers, adapters(settings), settings)
 
 
 def webhooks(options: KueueOptions) -> Iterator[Webhook]:

@@ -44,45 +44,69 @@ Event: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Lives:
+    """Objects of one name, one after the other, each with its story."""
+
+    stories: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
 class Recording:
-    stories: dict[str, Sequence[Told]]
+    stories: dict[str, Sequence[Told] | Lives]
     """By kind and name; where several objects go by a name, each of them."""
     counts: dict[str, Sequence[str | Maybe]] = field(default_factory=dict)
     """What queues said of their workloads."""
-    ready: dict[str, Sequence[str | Maybe]] = field(default_factory=dict)
+    ready: dict[str, Sequence[str | Maybe] | Lives] = field(default_factory=dict)
     """What the PodsReady condition of workloads said."""
+    tracks: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """What one more fact was, one value after the other; `Job one active`."""
     events: Iterable[Event] = ()
+    chance: Iterable[Event] = ()
+    """Events that are told where something else happens to be late."""
 
     def compare(self, seen: Recorder) -> None:
         for title, expected in self.stories.items():
             found = seen.stories(*_names(title))
             assert found, f"{title} was not seen"
-            for each in found:
-                same(each, expected, title)
+            _same_lives(found, expected, title)
         for title, lines in self.counts.items():
             same(seen.counters(*_names(title)), lines, title)
         for title, lines in self.ready.items():
-            same(seen.track(*_names(title), "PodsReady"), lines, title)
+            _same_lives(seen.tracks(*_names(title), "PodsReady"), lines, title)
+        for title, values in self.tracks.items():
+            kind, name, fact = title.split(" ")
+            same(seen.track(kind, name, fact), values, title)
+        told, chance = set(self.events), set(self.chance)
         events = {each for each in seen.events() if not each[0].startswith("Node ")}
-        assert sorted(events) == sorted(set(self.events))
+        assert sorted(events - (chance - told)) == sorted(told)
 
 
 def same(found: Sequence[Any], expected: Sequence[Any], title: str) -> None:
     """`found` is one of the ways that things may have gone."""
-    ways = [[each for part in way for each in part] for way in product(*map(_choices, expected))]
+    ways = _ways(expected)
     if list(found) not in ways:
         closest = max(ways, key=lambda way: sum(each in way for each in found))
         assert list(found) == closest, title
+
+
+def _same_lives(found: Sequence[Any], expected: Sequence[Any] | Lives, title: str) -> None:
+    lives = expected.stories if isinstance(expected, Lives) else [expected] * len(found)
+    assert len(found) == len(lives), f"{title}: {found}"
+    for each, told in zip(found, lives, strict=True):
+        same(each, told, title)
+
+
+def _ways(expected: Sequence[Any]) -> list[list[Any]]:
+    return [[each for part in way for each in part] for way in product(*map(_choices, expected))]
 
 
 def _choices(expected: Any) -> list[list[Any]]:
     if isinstance(expected, Maybe):
         return [[expected.state], []]
     if isinstance(expected, Either):
-        return [list(expected.one), list(expected.other)]
+        return [*_ways(expected.one), *_ways(expected.other)]
     if isinstance(expected, Ends):
-        ways = product(*map(_choices, expected.states))
-        return [[], *([each for part in way for each in part] for way in ways)]
+        return [[], *_ways(expected.states)]
     return [[expected]]
 
 
@@ -323,6 +347,12 @@ def released(
         "Requeued": f"{requeued} {reason} @{at}: {message}",
         "accumulatedPastExecutionTimeSeconds": seconds,
     }
+
+
+SOON = Maybe(
+    no_quota("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
+)
+"""Between the end of what kept it back and the next look of the scheduler."""
 
 
 def not_started(at: int = 1) -> str:

@@ -4,10 +4,11 @@ kube-apiserver that asks our webhooks. Pods stay pending on both; the test ends 
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from fleetqueue.attached import LEASE
 from live.conftest import Live
 from support.ours import start_ours
 from support.ports import free_port
@@ -17,6 +18,8 @@ from support.server import Server, wait_until
 Object = dict[str, Any]
 NODES = "nodes: [{name: tiny, mode: simulated, capacity: {cpu: 1m, memory: 1Mi, pods: '1'}}]\n"
 API = "/apis/kueue.x-k8s.io/v1beta2"
+ACCOUNT = "/api/v1/namespaces/kueue-system/serviceaccounts/kueue-controller-manager"
+NAMESPACE = "kueue-system"
 SERVED = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors")
 
 
@@ -70,23 +73,65 @@ def embedded(directory: Path) -> Server:
 
 def beside_kube_apiserver(directory: Path) -> Server:
     """`fleetqueue install`, then `fleetqueue controller`."""
-    server = start_reference(directory, more_controllers=("job-controller",))
+    return _attached(directory, "--no-leader-elect", more_controllers=("job-controller",))
+
+
+def guarded_kube_apiserver(directory: Path) -> Server:
+    """The webhooks answer, and nobody works on what is there: somebody else holds the lease."""
+    return _attached(directory, "--leader-elect", is_led=True)
+
+
+def _attached(
+    directory: Path, *flags: str, is_led: bool = False, more_controllers: Sequence[str] = ()
+) -> Server:
+    server = start_reference(directory, more_controllers=more_controllers)
     try:
         port = free_port()
-        options = ["--kubeconfig", str(server.kubeconfig), "--webhook-url"]
-        options.append(f"https://127.0.0.1:{port}")
-        _run(directory, "install", *options)
-        listen = ["--webhook-host", "127.0.0.1", "--webhook-port", str(port)]
-        arguments = _command("controller", *options, *listen, "--no-leader-elect")
-        with (directory / "controller.log").open("ab") as log:
-            controller = subprocess.Popen(arguments, stdout=log, stderr=log)
-        server.processes.append(controller)
-        with server.client() as client:
-            wait_until("our webhooks", lambda: _answers(client.send, controller), 120)
+        install(server, directory, port)
+        if is_led:
+            _take_lease(server)
+        start_controller(server, directory, port, *flags)
     except BaseException:
         server.stop()
         raise
     return server
+
+
+def install(server: Server, directory: Path, port: int, *flags: str) -> None:
+    """What `fleetqueue controller` needs there; its webhooks will be on that port."""
+    run(directory, "install", "--kubeconfig", str(server.kubeconfig), *_url(port), *flags)
+
+
+def start_controller(server: Server, directory: Path, port: int, *flags: str) -> None:
+    """With the rights of its own account; returns when its webhooks answer."""
+    rights = ["--kubeconfig", str(account(server, directory)), "--verbose"]
+    listen = ["--webhook-host", "127.0.0.1", "--webhook-port", str(port)]
+    arguments = command("controller", *rights, *_url(port), *listen, *flags)
+    with (directory / "controller.log").open("ab") as log:
+        controller = subprocess.Popen(arguments, stdout=log, stderr=log)
+    server.processes.append(controller)
+    with server.client() as client:
+        wait_until("our webhooks", lambda: _answers(client.send, controller), 120)
+
+
+def _url(port: int) -> list[str]:
+    return ["--webhook-url", f"https://127.0.0.1:{port}"]
+
+
+def _take_lease(server: Server) -> None:
+    now = "2026-01-01T00:00:00.000000Z"
+    spec = {
+        "holderIdentity": "somebody",
+        "leaseDurationSeconds": 86_400,
+        "acquireTime": now,
+        "renewTime": now,
+    }
+    metadata = {"name": LEASE, "namespace": NAMESPACE}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    with server.client() as client:
+        answer = client.send("POST", path, {**body, "spec": spec})
+    assert answer.status == 201, answer.body
 
 
 DOORS: dict[str, Callable[[Path], Server]] = {
@@ -105,11 +150,24 @@ def _answers(send: Callable[..., Any], controller: "subprocess.Popen[bytes]") ->
     return bool(send("POST", f"{API}/clusterqueues?dryRun=All", body).status == 201)
 
 
-def _run(directory: Path, *arguments: str) -> None:
-    done = subprocess.run(_command(*arguments), capture_output=True, text=True, timeout=120)
+def account(server: Server, directory: Path) -> Path:
+    """A kubeconfig of the account that was made for the controllers."""
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    with server.client() as client:
+        made = client.send("POST", f"{ACCOUNT}/token", body)
+    assert made.status == 201, made
+    assert server.kubeconfig is not None
+    text = server.kubeconfig.read_text().replace(server.token, made.json["status"]["token"])
+    path = directory / "controller.kubeconfig"
+    path.write_text(text)
+    return path
+
+
+def run(directory: Path, *arguments: str) -> None:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120)
     (directory / "install.log").write_text(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr
 
 
-def _command(*arguments: str) -> list[str]:
+def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "fleetqueue", *arguments]

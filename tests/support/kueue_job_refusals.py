@@ -73,9 +73,6 @@ JOBS = [
                f'metadata.labels[{QUEUE}]: Invalid value: "A_b": {SUBDOMAIN_TEXT}'),
     job_denied("a bad name of a workload", job(annotations={PREBUILT: "A_b"}),
                f'metadata.annotations[{PREBUILT}]: Invalid value: "A_b": {SUBDOMAIN_TEXT}'),
-    job_denied("a workload for a kind that takes none", jax_job(**{PREBUILT: "w"}),
-               f'metadata.annotations[{PREBUILT}]: Forbidden: Is not supported for '
-               '"kubeflow.org/v1, Kind=JAXJob"'),
     job_denied("a kind that is not elastic", jax_job(**{ELASTIC: "true"}),
                f"metadata.annotations[{ELASTIC}]: Forbidden: elastic job is not supported for "
                '"kubeflow.org/v1, Kind=JAXJob"'),

@@ -40,6 +40,11 @@ class Refusal:
         """Whether it is the same while controllers work on what is there."""
         return not self.before
 
+    def served_at(self, path: str) -> str:
+        """The path of its kind, in its own version."""
+        version = str(self.obj["apiVersion"]).rpartition("/")[2]
+        return path.replace("/v1beta2/", f"/{version}/")
+
 
 def denied(kind: str, text: str) -> str:
     return f'admission webhook "v{kind.lower()}.kb.io" denied the request: {text}'
@@ -309,6 +314,12 @@ FLAVORS = [
     Refusal("other levels", "kueue 1.6", levels("block", "rack", name="levelled"), INVALID,
             invalid("Topology", f'spec.levels: Invalid value: "array": {LEVELS}', "levelled"),
             {"spec": {"levels": [{"nodeLabel": "block"}]}}),
+    Refusal("other levels of the version before", "kueue 1.6",
+            {**levels("block", HOSTNAME, name="levelled-before"),
+             "apiVersion": "kueue.x-k8s.io/v1beta1"}, INVALID,
+            invalid("Topology", 'spec.levels: Invalid value: "array": field is immutable',
+                    "levelled-before"),
+            {"spec": {"levels": [{"nodeLabel": HOSTNAME}]}}),
     Refusal("a priority without value", "kueue 1.6", named("WorkloadPriorityClass"), INVALID,
             invalid("WorkloadPriorityClass", "value: Required value")),
     Refusal("a cluster twice", "kueue 1.6", named("MultiKueueConfig", {"clusters": ["a", "a"]}),

@@ -128,6 +128,36 @@ def placed(**changes: Any) -> Object:
     return admitted(topologyAssignment={"levels": ["host"], "slices": [{**domain, **changes}]})
 
 
+TOLERATIONS = {
+    "tolerates nothing": ({"operator": "Equal"}, "operator must be Exists when 'key' is empty, "
+                          "which means 'match all values and all keys'"),
+    "tolerates for a while": ({"key": "a", "effect": "NoSchedule", "tolerationSeconds": 1},
+                              "effect must be 'NoExecute' when 'tolerationSeconds' is set"),
+    "likes": ({"key": "a", "operator": "Likes"},
+              "supported toleration values: 'Equal'(default), 'Exists'"),
+    "tolerates a value": ({"key": "a", "operator": "Exists", "value": "b"},
+                          "a value must be empty when 'operator' is 'Exists'"),
+    "tolerates an effect": ({"key": "a", "effect": "Never"},
+                            "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', "
+                            "'NoExecute'"),
+}  # fmt: skip
+FORMER = {
+    "priority": 1,
+    "priorityClassName": "high",
+    "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass",
+}
+
+
+def old_refused(title: str, spec: Object, text: str, changed: Object | None = None) -> Refusal:
+    """Of the version before; where something is changed, of a workload that has quota."""
+    name = title.replace(" ", "-")
+    obj = {**workload(name=name, **spec), "apiVersion": "kueue.x-k8s.io/v1beta1"}
+    shown = invalid("Workload", text, name)
+    if changed is None:
+        return Refusal(title, "kueue 1.5", obj, INVALID, shown)
+    return Refusal(title, "kueue 1.5", obj, INVALID, shown, {"spec": changed}, before=(RESERVED,))
+
+
 WORKLOADS = [
     workload_denied("pods in requests and limits",
                     requesting(requests={"pods": "1"}, limits={"pods": "1"}),
@@ -253,6 +283,27 @@ WORKLOADS = [
             FORBIDDEN,
             denied("Workload", f"{GATES_PATH}: Forbidden: can only remove gates, not add new ones"),
             {"metadata": {"annotations": {GATES: "a.io/b,a.io/c"}}}),
+    change_refused("a class of the other kind while reserved", {"priorityClassRef": PODS_OWN},
+                   f'[<nil>: Invalid value: "object": priorityClassRef.group {WHILE_RESERVED}, '
+                   f'<nil>: Invalid value: "object": priorityClassRef.kind {WHILE_RESERVED}]',
+                   priority=1, priorityClassRef=OWN),
+    *(status_refused(f"a check that {title}", {"admissionChecks": [
+                         {"name": "a", "state": "Ready", "message": "", "lastTransitionTime": NOW,
+                          "podSetUpdates": [{"name": "main", "tolerations": [toleration]}]}]},
+                     "status.admissionChecks[0].podSetUpdates[0].tolerations: Invalid value: "
+                     f'"array": {text}', INVALID)
+      for title, (toleration, text) in TOLERATIONS.items()),
+    old_refused("a former class without priority", {"priorityClassName": "high"},
+                'spec: Invalid value: "object": priority should not be nil when '
+                "priorityClassName is set"),
+    old_refused("another former source while reserved", FORMER,
+                '<nil>: Invalid value: "object": priorityClassSource '
+                f"{WHILE_RESERVED}", {"priorityClassSource": "scheduling.k8s.io/priorityclass"}),
+    old_refused("another former class while reserved",
+                {**FORMER, "priorityClassSource": "scheduling.k8s.io/priorityclass"},
+                '<nil>: Invalid value: "object": priorityClassName is immutable while workload '
+                "quota reserved and priorityClassSource is not equal to "
+                "kueue.x-k8s.io/workloadpriorityclass", {"priorityClassName": "low"}),
     status_refused("another cluster", {"clusterName": "w2"},
                    'status: Invalid value: "object": clusterName is immutable once set', INVALID,
                    Change({"status": {"nominatedClusterNames": ["w1"]}}, "status"),

@@ -17,8 +17,9 @@ async def start(
     *operators: Operator,
     groups: Iterable[str],
     webhooks: Iterable[Webhook] = (),
+    name: str = "one",
 ) -> FleetCluster:
-    cluster = await fleet.add_cluster("one")
+    cluster = await fleet.add_cluster(name)
     for crd in _crds(*groups):
         await cluster.client.create(crd)
     await fleet.settle()

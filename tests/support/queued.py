@@ -149,9 +149,10 @@ async def start(
     groups: Iterable[str] = (),
     operators: Iterable[Operator] = (),
     others: Iterable[Webhook] = (),
+    name: str = "one",
 ) -> Queued:
     """`groups`: API groups whose CRDs are there; kinds without one are not looked after."""
-    cluster = await fleet.add_cluster("one")
+    cluster = await fleet.add_cluster(name)
     wanted = ("kueue.x-k8s.io", *groups)
     for group in wanted:
         for crd in definitions(group):

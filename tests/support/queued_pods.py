@@ -74,8 +74,9 @@ async def start(
     groups: Iterable[str] = (),
     operators: Iterable[Operator] = (),
     others: Iterable[Webhook] = (),
+    name: str = "one",
 ) -> QueuedPods:
-    cluster = await fleet.add_cluster("one")
+    cluster = await fleet.add_cluster(name)
     wanted = (K, *groups)
     for crd in definitions(*wanted):
         await cluster.client.create(crd)

@@ -99,12 +99,12 @@ class Recorder:
 
     def track(self, kind: str, name: str, fact: str) -> list[Any]:
         """The values that a fact had, one after the other; None before and without it."""
-        [states] = self._of(kind, name)
-        values: list[Any] = [None]
-        for state in states:
-            if state.get(fact) != values[-1]:
-                values.append(state.get(fact))
-        return values[1:]
+        [values] = self.tracks(kind, name, fact)
+        return values
+
+    def tracks(self, kind: str, name: str, fact: str) -> list[list[Any]]:
+        """The same of all objects that go by the name."""
+        return [_values(states, fact) for states in self._of(kind, name)]
 
     def counters(self, kind: str, name: str) -> list[str]:
         """What a queue said of its workloads, one after the other."""
@@ -136,6 +136,14 @@ class Recorder:
         name = self._generated.get(about["name"], plain(about["name"]))
         by, action = event.get("reportingComponent") or "", event.get("action") or ""
         return f"{about['kind']} {name}", event["type"], event["reason"], message, by, action
+
+
+def _values(states: Iterable[Facts], fact: str) -> list[Any]:
+    values: list[Any] = [None]
+    for state in states:
+        if state.get(fact) != values[-1]:
+            values.append(state.get(fact))
+    return values[1:]
 
 
 def counted(state: Facts) -> str:

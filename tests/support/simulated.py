@@ -105,8 +105,9 @@ async def start(
     groups: Iterable[str] = (),
     webhooks: Iterable[Webhook] = (),
     nodes: tuple[NodeSpec, ...] = (NODE_SPEC,),
+    name: str = "one",
 ) -> World:
-    cluster = await operated.start(fleet, *operators, groups=groups, webhooks=webhooks)
+    cluster = await operated.start(fleet, *operators, groups=groups, webhooks=webhooks, name=name)
     keepers: list[NodeKeeper] = []
 
     def keeper(made: Cluster) -> NodeKeeper:

@@ -1,9 +1,17 @@
 """What is made on a foreign cluster so that people can look, and may."""
 
+from random import Random
+from typing import Any
+
 import pytest
 
-from fleetqueue import installation
+from fleetqueue import attached, installation, kueue
 from fleetqueue.api.kueue.roles import ADMIN, USER, JobKind, roles
+from fleetqueue.base.clock import SystemClock
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.transport import InProcessTransport
 from fleetqueue.kube.webhook_serving import Reach
 
 pytestmark = pytest.mark.rule("kueue 10.4")
@@ -86,3 +94,121 @@ def test_a_controller_outside_is_reached_at_its_host() -> None:
 
     assert service["spec"]["externalName"] == "queues.example.com"
     assert {each["spec"]["service"]["port"] for each in registered} == {8082}
+
+
+# What the controllers may do themselves
+
+OPTIONS = attached.AttachOptions(kueue.read_options())
+ALL = list(installation.objects(attached.wanted(OPTIONS)))
+
+
+def named(kind: str) -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each for each in ALL if each["kind"] == kind}
+
+
+def may(verb: str, group: str, resource: str) -> bool:
+    """By the manager's role, for any name."""
+    return any(
+        verb in rule["verbs"] and group in rule["apiGroups"] and resource in rule["resources"]
+        for rule in named("ClusterRole")["kueue-manager-role"]["rules"]
+        if "resourceNames" not in rule
+    )
+
+
+def test_all_that_tests_rely_on_has_its_name() -> None:
+    assert named("Namespace").keys() == {"kueue-system"}
+    assert named("ServiceAccount").keys() == {"kueue-controller-manager"}
+    assert named("Service").keys() == {
+        "kueue-webhook-service",
+        "kueue-visibility-server",
+        "kueue-controller-manager-metrics-service",
+    }
+    for name in ("manager-role", "metrics-auth-role", "metrics-reader", "batch-admin-role"):
+        assert f"kueue-{name}" in named("ClusterRole")
+    assert "kueue-leader-election-role" in named("Role")
+    config = named("ConfigMap")["kueue-manager-config"]["data"]["controller_manager_config.yaml"]
+    assert kueue.read_options(config).config == OPTIONS.kueue.config
+
+
+def test_behind_a_service_webhooks_name_it_and_outside_their_url() -> None:
+    [port] = named("Service")["kueue-webhook-service"]["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (443, 9443)
+    hooks = named("MutatingWebhookConfiguration")["kueue-mutating-webhook-configuration"]
+    assert all(
+        each["clientConfig"]["service"]["name"] == "kueue-webhook-service"
+        for each in hooks["webhooks"]
+    )
+    outside = attached.AttachOptions(kueue.read_options(), url="https://queues.example.com:9443")
+    made = list(installation.objects(attached.wanted(outside)))
+    assert "kueue-webhook-service" not in {each["metadata"]["name"] for each in made}
+    [hooks] = [each for each in made if each["kind"] == "MutatingWebhookConfiguration"]
+    assert all(
+        each["clientConfig"]["url"].startswith("https://queues.example.com:9443/mutate-")
+        for each in hooks["webhooks"]
+    )
+
+
+async def nobody(request: Any) -> Any:
+    raise AssertionError("nothing is asked")
+
+
+async def test_every_kind_that_is_followed_may_be_read() -> None:
+    transport = InProcessTransport(nobody)
+    cluster = Cluster(Client(transport, random=Random(1)), clock=SystemClock(), random=Random(1))
+    kueue.install(Manager(cluster, random=Random(1)), OPTIONS.kueue, lambda kind: True)
+    missing = [
+        f"{verb} {kind}"
+        for kind in cluster.kinds()
+        for verb in ("get", "list", "watch")
+        if not may(verb, kind.group, kind.plural)
+    ]
+    assert missing == []
+
+
+def test_every_kind_of_job_may_be_changed_and_deleted() -> None:
+    for kind in attached.wanted(OPTIONS).jobs:
+        for verb in ("patch", "delete"):
+            assert may(verb, kind.group, kind.plural), (verb, kind)
+        assert may("update", kind.group, f"{kind.plural}/finalizers")
+
+
+def test_nothing_is_given_away_wholesale() -> None:
+    for role in (*named("ClusterRole").values(), *named("Role").values()):
+        for rule in role.get("rules") or ():
+            granted = [*rule["verbs"], *rule.get("apiGroups", ()), *rule.get("resources", ())]
+            assert "*" not in granted, role["metadata"]["name"]
+    rules = named("ClusterRole")["kueue-manager-role"]["rules"]
+    assert not any("secrets" in rule["resources"] for rule in rules)
+    patched = {
+        resource: rule.get("resourceNames")
+        for rule in rules
+        for resource in rule["resources"]
+        if "patch" in rule["verbs"]
+    }
+    for resource in (
+        "customresourcedefinitions",
+        "apiservices",
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ):
+        assert patched[resource], "only those that are ours"
+
+
+def test_the_account_is_bound_to_its_roles() -> None:
+    account = {
+        "kind": "ServiceAccount",
+        "name": "kueue-controller-manager",
+        "namespace": "kueue-system",
+    }
+    bound = {**named("ClusterRoleBinding"), **named("RoleBinding")}
+    assert all(each["subjects"] == [account] for each in bound.values())
+    assert {each["roleRef"]["name"] for each in bound.values()} == {
+        "kueue-manager-role",
+        "kueue-metrics-auth-role",
+        "kueue-metrics-reader",
+        "kueue-leader-election-role",
+        "kueue-manager-secrets-role",
+        "extension-apiserver-authentication-reader",
+    }
+    reader = bound["kueue-visibility-server-auth-reader"]
+    assert reader["metadata"]["namespace"] == "kube-system"

@@ -5,9 +5,8 @@ import logging
 import random
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from fleetqueue import kueue
 from fleetqueue.admission.parts import Admission
@@ -17,8 +16,12 @@ from fleetqueue.apiserver.request import Request
 from fleetqueue.base.clock import Clock
 from fleetqueue.embedded import furniture, parts
 from fleetqueue.embedded.connections import Connections
+from fleetqueue.embedded.job_blueprints import BLUEPRINTS
+from fleetqueue.embedded.options import LiveOptions
 from fleetqueue.embedded.places import places_in
+from fleetqueue.embedded.reach.parts import Reach
 from fleetqueue.embedded.webhooks import DeclaredHook
+from fleetqueue.kube import kubeconfig
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.frame import Caches, controller_of
@@ -26,7 +29,7 @@ from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.transport import InProcessTransport
 from fleetqueue.kube.webhook_rules import Webhook
-from fleetqueue.kueue import KueueOptions
+from fleetqueue.multikueue.workers import Workers
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.volume_directories import VolumeDirectories
@@ -53,43 +56,12 @@ from fleetqueue.runtime.without_ssh import without_ssh
 
 logger = logging.getLogger(__name__)
 
+__all__ = ["Live", "LiveOptions"]
+
 HOST_ADDRESS = "127.0.0.1"
 CONTROLLERS = User(
     "system:kube-controller-manager", groups=("system:masters", "system:authenticated")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LiveOptions:
-    """What kind of cluster it is."""
-
-    directory: Path
-    nodes: Sequence[NodeSpec] = ()
-    """Without any, this machine is the one node."""
-    simulates: bool = False
-    """Whether the one node is simulated."""
-    gpus: int | None = None
-    images: ImageTable | None = None
-    number: int = 1
-    """Among the clusters of this machine: its pods and Services have addresses 127.<number>.x.y."""
-    namespaces: bool = True
-    """Whether containers get views of the machine of their own, where it allows that."""
-    kueue: KueueOptions | None = None
-    """How jobs are queued; None: they are not."""
-    api_host: str = "127.0.0.1"
-    api_port: int = 6443
-
-    @property
-    def pod_network(self) -> str:
-        return f"127.{self.number}.0.0/17"
-
-    @property
-    def service_network(self) -> str:
-        return f"127.{self.number}.255.0/24"
-
-    @property
-    def api_service_address(self) -> str:
-        return f"127.{self.number}.255.1"
 
 
 class Live:
@@ -118,6 +90,9 @@ class Live:
         self._pods: PodKeeper | None = None
         self._task: asyncio.Task[None] | None = None
         self.admission: Admission | None = None
+        self._reach = Reach(options.directory, self.cluster)
+        self.workers: Workers | None = None
+        """The clusters that jobs are sent to."""
         self._is_prepared = False
 
     def _specs(self, machine: Machine) -> Sequence[NodeSpec]:
@@ -161,18 +136,31 @@ class Live:
         await self._keeper.register()
         self._task = asyncio.create_task(self._manager.run(), name="controllers")
         await self._manager.wait_ready()
+        self._reach.sweep()
         await self._preparation.sweep()
 
     def _queue(self) -> Iterable[Webhook]:
         """Jobs are queued from now on; what their webhooks are."""
         if self._options.kueue is None:
             return ()
-        options = replace(self._options.kueue, blueprints=parts.blueprints())
+        options = replace(self._options.kueue, blueprints=BLUEPRINTS)
         self.admission = kueue.install(self._manager, options)
+        workers = kueue.install_dispatching(
+            self._manager, options, self.admission, self._connect, farewell=self._reach.farewell
+        )
+        if workers is not None:
+            self._reach.open(self._instance.core, options, workers)
+        self.workers = workers
         for group in kueue.served_groups(options, self.admission):
             self._instance.core.extensions.add(group)
         self._instance.pages.metrics.append(self.admission.metrics.exposed)
         return kueue.webhooks(options)
+
+    def _connect(self, access: kubeconfig.Access) -> Client:
+        """To another cluster; most have none, and never load what that takes."""
+        from fleetqueue.kube.connect import connect_to
+
+        return connect_to(access, clock=self.cluster.clock, random=self.cluster.random)
 
     async def _open_processes(self) -> ShepherdedProcesses:
         options = self._options

@@ -9,6 +9,7 @@ from fleetqueue.api import times
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.request import Request, Response
+from fleetqueue.base.clock import Clock
 from fleetqueue.embedded.places import Places, container_of
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.log_cursor import Cursor
@@ -29,7 +30,7 @@ PULL_FAILURES = {
 
 async def answer(call: Call, pod: Object, places: Places) -> Response:
     name = str(container_of(call, pod)["name"])
-    options = options_of(call.request, places)
+    options = options_of(call.request, places.clock)
     follow, previous = call.request.flag("follow"), call.request.flag("previous")
     attempt = choose_attempt(pod, name, places.facts(pod, name), previous=previous)
     if places.is_simulated(pod):
@@ -40,11 +41,11 @@ async def answer(call: Call, pod: Object, places: Places) -> Response:
     return Response(chunks=text, content_type="text/plain")
 
 
-def options_of(request: Request, places: Places) -> LogOptions:
+def options_of(request: Request, clock: Clock) -> LogOptions:
     """What the query asks for; its form was checked before."""
     since = None
     if seconds := request.first("sinceSeconds"):
-        since = places.clock.now() - timedelta(seconds=int(seconds))
+        since = clock.now() - timedelta(seconds=int(seconds))
     elif moment := request.first("sinceTime"):
         since = times.parse_time(moment)
     tail, limit = request.first("tailLines"), request.first("limitBytes")

@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from fleetqueue.kube.frame import Operator
-from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Webhook
-from fleetqueue.kueue import Blueprints
 from fleetqueue.runtime.controllers import (
     claims,
     cron_job,
@@ -26,7 +24,6 @@ from fleetqueue.runtime.controllers import (
 from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.operators import (
     app_wrapper,
-    app_wrapper_pod_sets,
     jax_job,
     job_set,
     job_set_webhook,
@@ -40,7 +37,6 @@ from fleetqueue.runtime.operators import (
     ray_service,
     tf_job,
     train_job,
-    train_job_children,
     xgboost_job,
 )
 from fleetqueue.runtime.preparation import NotReady
@@ -91,15 +87,3 @@ def webhooks() -> Iterator[Webhook]:
     yield from leader_worker_set.WEBHOOKS
     for operator in (pytorch_job, tf_job, xgboost_job, paddle_job, jax_job):
         yield operator.WEBHOOK
-
-
-def blueprints() -> Blueprints:
-    """What operators would make of jobs whose pods the jobs themselves do not tell."""
-    return {
-        "trainer.kubeflow.org/trainjob": _planned_job_set,
-        "workload.codeflare.dev/appwrapper": app_wrapper_pod_sets.pod_sets_of,
-    }
-
-
-def _planned_job_set(train_job: Object, runtime: Object) -> Object:
-    return train_job_children.make_job_set(train_job_children.make_blueprint(train_job, runtime))

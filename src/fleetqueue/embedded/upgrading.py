@@ -46,6 +46,11 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 async def take_raw(incoming: "BaseRequest", protocol: str, serve: Serve) -> Any:
     """Answer that the protocol changes, then leave the connection to `serve`."""
+    return await take_over(incoming, _switching(protocol), serve)
+
+
+async def take_over(incoming: "BaseRequest", head: bytes, serve: Serve) -> Any:
+    """The same with an answer that is given."""
     from aiohttp import web
 
     class Taken(web.StreamResponse):
@@ -68,7 +73,7 @@ async def take_raw(incoming: "BaseRequest", protocol: str, serve: Serve) -> Any:
     ours.connection_made(transport)
     writer = asyncio.StreamWriter(transport, ours, reader, loop)
     try:
-        writer.write(_switching(protocol))
+        writer.write(head)
         await serve(reader, writer)
     finally:
         transport.close()

@@ -3,6 +3,7 @@
 A refusal reads as if the operator's own webhook had sent it.
 """
 
+import copy
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -34,10 +35,13 @@ class DeclaredHook(Hook):
         is_due = operation.verb == "CREATE" or webhook.defaults_updates
         if webhook.default is None or not is_due or not self._concerns(operation):
             return
-        asked = self._asked(operation)
+        asked, written = self._asked(operation), operation.obj
+        assert written is not None
+        is_other_version = asked.obj is not written
+        seen = copy.deepcopy(asked.obj) if is_other_version else None
         webhook.default(asked)
-        written = operation.obj
-        if written is not None and asked.obj is not written:
+        # What the other version cannot say is kept where nothing was changed.
+        if is_other_version and asked.obj != seen:
             defaulted = self._converted(operation, asked.obj, written["apiVersion"])
             written.clear()
             written.update(defaulted)

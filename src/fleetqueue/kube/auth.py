@@ -14,7 +14,7 @@ from fleetqueue.base.clock import Clock
 from fleetqueue.kube import kubeconfig
 from fleetqueue.kube.errors import BadKubeconfig, CredentialFailure
 from fleetqueue.kube.exec_plugin import ExecCredentials, Run, run_program
-from fleetqueue.kube.kubeconfig import Access, Impersonation, Material
+from fleetqueue.kube.kubeconfig import Access, Impersonation, Kubeconfig, Material
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 FILE_AGE_MAX = timedelta(minutes=1)
@@ -56,20 +56,30 @@ def find_access(
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
     """As kubectl looks: the file given, KUBECONFIG, ~/.kube/config, then the pod's own account."""
-    if file is not None:
-        return kubeconfig.load([file], must_exist=True).access(context)
-    listed = [path for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
-    home = Path(environ.get("HOME", "~")).expanduser()
-    merged = kubeconfig.load(listed or [home / ".kube" / "config"])
-    if not merged.is_empty:
+    merged = find_kubeconfig(file, environ)
+    if file is not None or not merged.is_empty:
         return merged.access(context)
     if is_in_cluster(environ, service_account):
         return in_cluster(environ, service_account)
     raise BadKubeconfig(
         "no cluster is configured",
-        file=", ".join(listed) or str(home / ".kube" / "config"),
+        file=", ".join(_places(environ)),
         fix="name a kubeconfig file, or set KUBECONFIG",
     )
+
+
+def find_kubeconfig(
+    file: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ
+) -> Kubeconfig:
+    """The file given, which must exist, or what is found without one."""
+    if file is not None:
+        return kubeconfig.load([file], must_exist=True)
+    return kubeconfig.load(_places(environ))
+
+
+def _places(environ: Mapping[str, str]) -> list[str]:
+    listed = [path for path in environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    return listed or [str(Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config")]
 
 
 def is_in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> bool:

@@ -56,6 +56,8 @@ class Cluster:
         self._deadlines = deadlines
         self._informers: dict[_Identity, Informer[Any]] = {}
         self._running: dict[_Identity, asyncio.Task[None]] = {}
+        self._held: set[Resource] = set()
+        """Kinds that the server does not have: nothing is asked of them, none of them is there."""
         self._is_started = False
         self._applied: Remembered[tuple[str, Any]] = Remembered(APPLIED_MAX)
         """By object and manager: the uid, and the status that was applied last."""
@@ -99,7 +101,7 @@ class Cluster:
                 self._run(identity, informer)
 
     async def wait_synced(self) -> None:
-        for informer in list(self._informers.values()):
+        for informer in list(self._awaited()):
             await informer.wait_synced()
 
     async def stop(self) -> None:
@@ -114,7 +116,32 @@ class Cluster:
 
     @property
     def has_synced(self) -> bool:
-        return all(informer.has_synced for informer in self._informers.values())
+        return all(informer.has_synced for informer in self._awaited())
+
+    def hold(self, kind: Resource) -> None:
+        """The server has no such kind: it counts as empty, and nobody waits for it."""
+        self._held.add(kind)
+        for identity, informer in self._informers.items():
+            if resource_of(informer.kind) == kind:
+                task = self._running.pop(identity, None)
+                if task is not None:
+                    task.cancel()
+                informer.reset()
+
+    def let_go(self, kind: Resource) -> None:
+        """The server has that kind after all."""
+        self._held.discard(kind)
+        for identity, informer in self._informers.items():
+            is_idle = self._is_started and identity not in self._running
+            if is_idle and resource_of(informer.kind) == kind:
+                self._run(identity, informer)
+
+    def is_held(self, kind: Resource) -> bool:
+        return kind in self._held
+
+    def kinds(self) -> list[Resource]:
+        """All that something is followed of, each once."""
+        return list(dict.fromkeys(resource_of(each.kind) for each in self._informers.values()))
 
     def is_current(self, revisions: Callable[[Resource], Mapping[Key, int]]) -> bool:
         """Whether the caches hold just what the server does; `revisions` tells what that is.
@@ -130,7 +157,7 @@ class Cluster:
         """What keeps the cache from following the server."""
         return [
             f"{resource_of(informer.kind)}: {informer.problem}"
-            for informer in self._informers.values()
+            for informer in self._awaited()
             if informer.problem is not None
         ]
 
@@ -299,7 +326,12 @@ class Cluster:
             return True
         return applied == (uid_of(obj), wanted) and writes.holds(present, wanted)
 
+    def _awaited(self) -> Iterator[Informer[Any]]:
+        return (i for i in self._informers.values() if resource_of(i.kind) not in self._held)
+
     def _run(self, identity: _Identity, informer: Informer[Any]) -> None:
+        if resource_of(informer.kind) in self._held:
+            return
         name = f"informer {resource_of(informer.kind)} {self.name}".strip()
         self._running[identity] = asyncio.create_task(informer.run(), name=name)
 

@@ -63,7 +63,7 @@ class Watch:
     selection: Selection = field(default_factory=Selection)
     when: Callable[[Any, Any], bool] | None = None
     """Given what was and what is; False: this change wakes nobody."""
-    after: float = 0.0
+    after: float | Callable[[Key], float] = 0.0
     """How many seconds later they wake, so that what changes meanwhile is taken in together."""
 
 

@@ -53,7 +53,7 @@ class Follow:
     parents: Callable[[Source, Object], Iterable[Key]]
     when: Callable[[Object | None, Object | None], bool] | None = None
     """Given what was and what is; False: this change wakes nobody."""
-    after: float = 0.0
+    after: float | Callable[[Key], float] = 0.0
     """How many seconds later they wake, so that what changes meanwhile is taken in together."""
 
 

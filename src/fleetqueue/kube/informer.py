@@ -105,6 +105,7 @@ class Informer(Generic[T]):
         indexes: Mapping[str, IndexFunction[T]] | None = None,
         deadlines: watch.Deadlines | None = None,
         transform: Callable[[T], T] | None = None,
+        on_problem: watch.OnProblem | None = None,
     ) -> None:
         self.kind = kind
         self.namespace = namespace
@@ -117,6 +118,7 @@ class Informer(Generic[T]):
             selection=selection,
             deadlines=deadlines,
             transform=transform,
+            on_problem=on_problem,
         )
         self._transform = transform
         self._listeners: list[Changed[T]] = []
@@ -129,6 +131,8 @@ class Informer(Generic[T]):
         """By key, the last revision of what we have removed: nothing up to it counts any more."""
         self._is_partial = bool(selection)
         self._synced = asyncio.Event()
+        self._awaited: dict[Key, asyncio.Event] = {}
+        """Set and forgotten when the object changes."""
 
     async def run(self) -> None:
         """Follows until it is cancelled."""
@@ -169,18 +173,36 @@ class Informer(Generic[T]):
         for obj in self.store.all():
             self._tell_one(listener, None, obj)
 
+    def reset(self) -> None:
+        """Holds nothing any more, and begins anew when it runs again; not while it runs."""
+        self._begin()
+        self._replace()
+        self._synced.clear()
+        self._watcher.reset()
+
     def get(self, name: str, namespace: str = "") -> T | None:
         return self.store.get(Key(namespace, name))
 
-    def accept(self, obj: T) -> None:
+    async def wait_changed(self, key: Key, version: str, seconds: float) -> bool:
+        """Whether the store has another version than this, or nothing, before time is up."""
+        try:
+            async with asyncio.timeout(seconds):
+                while (held := self.store.get(key)) is not None and _version(held) == version:
+                    await self._awaited.setdefault(key, asyncio.Event()).wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def accept(self, obj: T, *, belongs: bool = False) -> None:
         """Takes in the answer to a write of ours, before the watch brings it.
 
         Where only a part of the kind is followed, an object that is new here may not belong to it:
-        that is left to the watch.
+        that is left to the watch, unless the caller knows that it `belongs`.
         """
         key = _key(obj)
         elsewhere = bool(self.namespace) and key.namespace != self.namespace
-        if not elsewhere and not (self._is_partial and self.store.get(key) is None):
+        is_doubtful = self._is_partial and not belongs and self.store.get(key) is None
+        if not elsewhere and not is_doubtful:
             self._own.add(key)
             self._apply(self._transform(obj) if self._transform else obj)
 
@@ -233,8 +255,10 @@ class Informer(Generic[T]):
     def _delete(self, obj: T) -> None:
         key = _key(obj)
         held = self.store.get(key)
-        if not self._is_partial:
-            # The answer to the write that removed it may come later, with the object as it was.
+        # The answer to an earlier write may come later, with the object as it was.
+        if self._is_partial:
+            self._floors.put(key, _revision(obj))
+        else:
             self._gone.put(_uid(obj), True)
         if held is None:
             return
@@ -269,6 +293,10 @@ class Informer(Generic[T]):
     def _tell(self, old: T | None, new: T | None) -> None:
         for listener in self._listeners:
             self._tell_one(listener, old, new)
+        if self._awaited:
+            changed = self._awaited.pop(_key(old if new is None else new), None)
+            if changed is not None:
+                changed.set()
 
     def _tell_one(self, listener: Changed[T], old: T | None, new: T | None) -> None:
         """One listener's bug must not cut the others off from what happens."""

@@ -245,7 +245,10 @@ def _wake_others(
     """Both what it was and what it is count: a workload that changes queues wakes the two."""
     if watched.when is not None and not watched.when(old, new):
         return
-    for obj in (old, new):
-        if obj is not None:
-            for key in watched.wakes(obj):
-                queue.add_after(key, watched.after, _priority(informer))
+    found = dict.fromkeys(
+        key for obj in (old, new) if obj is not None for key in watched.wakes(obj)
+    )
+    after = watched.after
+    for key in found:
+        seconds = after if isinstance(after, float | int) else after(key)
+        queue.add_after(key, seconds, _priority(informer))

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import socket
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -27,7 +27,7 @@ class SocksConnector(aiohttp.TCPConnector):
 
     def __init__(self, proxy_url: str, **options: Any) -> None:
         super().__init__(resolver=_Unresolved(), **options)
-        self._proxy = urlsplit(proxy_url)
+        self._proxy_url = proxy_url
 
     async def _wrap_create_connection(self, *args: Any, req: Any, **kwargs: Any) -> Any:
         kwargs.pop("addr_infos", None)
@@ -36,43 +36,10 @@ class SocksConnector(aiohttp.TCPConnector):
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout.sock_connect):
-                tunnel = await self._tunnel(loop, req.url.host or "", req.url.port or 443)
-                return await loop.create_connection(*args, **kwargs, sock=tunnel)
+                made = await tunnel(self._proxy_url, req.url.host or "", req.url.port or 443)
+                return await loop.create_connection(*args, **kwargs, sock=made)
         except OSError as error:
             raise client_error(req.connection_key, error) from error
-
-    async def _tunnel(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
-        address = (self._proxy.hostname or "localhost", self._proxy.port or 1080)
-        found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, target = found[0]
-        tunnel = socket.socket(family, kind, protocol)
-        tunnel.setblocking(False)
-        try:
-            await loop.sock_connect(tunnel, target)
-            await self._greet(loop, tunnel)
-            await _ask(loop, tunnel, host, port)
-        except BaseException:
-            tunnel.close()
-            raise
-        return tunnel
-
-    async def _greet(self, loop: asyncio.AbstractEventLoop, tunnel: socket.socket) -> None:
-        offered = [NO_AUTHENTICATION, PASSWORD] if self._proxy.username else [NO_AUTHENTICATION]
-        await loop.sock_sendall(tunnel, bytes([VERSION, len(offered), *offered]))
-        version, method = await _read(loop, tunnel, 2)
-        if version != VERSION or method not in offered:
-            raise OSError(
-                errno.ECONNREFUSED, "the SOCKS proxy accepts none of our ways to authenticate"
-            )
-        if method == PASSWORD:
-            user = unquote(self._proxy.username or "").encode()
-            password = unquote(self._proxy.password or "").encode()
-            message = bytes([1, len(user)]) + user + bytes([len(password)]) + password
-            await loop.sock_sendall(tunnel, message)
-            if (await _read(loop, tunnel, 2))[1] != 0:
-                raise OSError(
-                    errno.ECONNREFUSED, "the SOCKS proxy refused the user name or password"
-                )
 
 
 class _Unresolved(AbstractResolver):
@@ -87,6 +54,43 @@ class _Unresolved(AbstractResolver):
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+async def tunnel(proxy_url: str, host: str, port: int) -> socket.socket:
+    """A connection to a host through the proxy."""
+    loop, proxy = asyncio.get_running_loop(), urlsplit(proxy_url)
+    address = (proxy.hostname or "localhost", proxy.port or 1080)
+    found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    family, kind, protocol, _, target = found[0]
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    try:
+        await loop.sock_connect(made, target)
+        await _greet(loop, made, proxy)
+        await _ask(loop, made, host, port)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+async def _greet(
+    loop: asyncio.AbstractEventLoop, tunnel: socket.socket, proxy: SplitResult
+) -> None:
+    offered = [NO_AUTHENTICATION, PASSWORD] if proxy.username else [NO_AUTHENTICATION]
+    await loop.sock_sendall(tunnel, bytes([VERSION, len(offered), *offered]))
+    version, method = await _read(loop, tunnel, 2)
+    if version != VERSION or method not in offered:
+        raise OSError(
+            errno.ECONNREFUSED, "the SOCKS proxy accepts none of our ways to authenticate"
+        )
+    if method == PASSWORD:
+        user = unquote(proxy.username or "").encode()
+        password = unquote(proxy.password or "").encode()
+        message = bytes([1, len(user)]) + user + bytes([len(password)]) + password
+        await loop.sock_sendall(tunnel, message)
+        if (await _read(loop, tunnel, 2))[1] != 0:
+            raise OSError(errno.ECONNREFUSED, "the SOCKS proxy refused the user name or password")
 
 
 async def _ask(

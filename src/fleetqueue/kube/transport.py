@@ -294,3 +294,14 @@ def _closer(source: Any) -> Callable[[], Awaitable[None]]:
                 await aclose()
 
     return close
+
+
+def warning_texts(values: Sequence[str]) -> list[str]:
+    """The texts of `Warning: 299 - "text"` headers."""
+    texts = []
+    for value in values:
+        _, quote, rest = value.partition('"')
+        texts.append(
+            rest.rsplit('"', 1)[0].replace('\\"', '"').replace("\\\\", "\\") if quote else value
+        )
+    return texts

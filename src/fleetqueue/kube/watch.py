@@ -36,6 +36,8 @@ from fleetqueue.kube.transport import Frame, Payload
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BACKOFF = Backoff(0.8, 30.0, jitter=1.0)
 T = TypeVar("T")
+OnProblem: TypeAlias = Callable[[KubeError | None], None]
+"""Told why an attempt failed, and with None that all is well again."""
 log = logging.getLogger(__name__)
 
 
@@ -121,6 +123,7 @@ class Watcher(Generic[T]):
         deadlines: Deadlines | None = None,
         streams: bool = True,
         transform: Callable[[T], T] | None = None,
+        on_problem: OnProblem | None = None,
     ) -> None:
         self.state = State.EMPTY
         self.revision = ""
@@ -131,7 +134,12 @@ class Watcher(Generic[T]):
         self._deadlines = deadlines or Deadlines()
         self._random = random
         self._streams = streams
+        self._on_problem = on_problem
         self._read: Callable[[Payload], Any] = _read_with(reading.reader(kind), transform)
+
+    def reset(self) -> None:
+        """As if nothing had been seen yet; not while it follows."""
+        self.state, self.revision, self.problem = State.EMPTY, "", None
 
     async def batches(self) -> AsyncGenerator[Sequence[Event[T]], None]:
         """Never ends by itself, and raises nothing that a later attempt may cure."""
@@ -143,7 +151,7 @@ class Watcher(Generic[T]):
                     async for batch in acting:
                         if batch != ASKED:
                             attempts.reset()
-                            self.problem = None
+                            self._note(None)
                         yield batch
             except KubeError as error:
                 wait = self._failed(error, attempts)
@@ -160,12 +168,18 @@ class Watcher(Generic[T]):
         self.state = after_failure(before, error)
         if isinstance(error, Gone) and before in (State.LISTED, State.WATCHING):
             return 0.0
-        self.problem = error
+        self._note(error)
         told = error.retry_after_seconds if isinstance(error, Refused) else None
         wait = max(attempts.next_delay(), told or 0.0)
         resource = resource_of(self._kind)
         log.info("a watch failed: resource=%s wait=%.1f error=%s", resource, wait, error)
         return wait
+
+    def _note(self, problem: KubeError | None) -> None:
+        is_news = problem is not None or self.problem is not None
+        self.problem = problem
+        if is_news and self._on_problem is not None:
+            self._on_problem(problem)
 
     async def _act(self) -> AsyncGenerator[Sequence[Event[T]], None]:
         """What the present state asks for; ends when that is done."""

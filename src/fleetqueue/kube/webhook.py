@@ -13,12 +13,12 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from fleetqueue.base import codec
 from fleetqueue.kube import reviews
 from fleetqueue.kube.certificates import Bundle
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.review_door import ReviewDoor
 from fleetqueue.kube.reviews import BadReview, Conversion, Review, Verdict
 from fleetqueue.kube.tls import load_pair
 from fleetqueue.kube.webhook_certificates import CertificateKeeper
@@ -94,17 +94,15 @@ class WebhookServer:
     async def run(self) -> None:
         """Serves until it is cancelled; for `Manager.add_task`."""
         self._use(await self._certificates.prepare())
-        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=5.0)
-        await runner.setup()
+        door = ReviewDoor(self._webhooks.answer, self._context, BODY_BYTES_MAX)
+        await door.open(self._host, self.port)
         try:
-            site = web.TCPSite(runner, self._host, self.port, ssl_context=self._context)
-            await site.start()
-            self.port = runner.addresses[0][1]
+            self.port = door.port
             self._listening.set()
             await self._certificates.publish()
             await self._certificates.keep(self._use)
         finally:
-            await runner.cleanup()
+            await door.close()
 
     async def wait_listening(self) -> None:
         await self._listening.wait()
@@ -112,22 +110,6 @@ class WebhookServer:
     def _use(self, bundle: Bundle) -> None:
         """New handshakes get this certificate; connections that are open keep theirs."""
         load_pair(self._context, bundle.serving.certificate, bundle.serving.key)
-
-    def _application(self) -> web.Application:
-        application = web.Application(client_max_size=BODY_BYTES_MAX)
-        application.router.add_post("/{path:.*}", self._post)
-        application.router.add_get("/healthz", _healthy)
-        application.router.add_get("/readyz", _healthy)
-        return application
-
-    async def _post(self, request: web.Request) -> web.Response:
-        status, body = await self._webhooks.answer(request.path, await request.read())
-        kind = "application/json" if status == HTTPStatus.OK else "text/plain"
-        return web.Response(status=status, body=body, content_type=kind)
-
-
-async def _healthy(request: web.Request) -> web.Response:
-    return web.Response(text="ok")
 
 
 async def _admit(review: Review, handler: AdmissionHandler) -> Object:

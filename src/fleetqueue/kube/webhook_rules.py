@@ -3,7 +3,7 @@
 A server in the same process calls them straight; a foreign one asks for them through webhooks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -57,3 +57,7 @@ class Webhook:
     """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
     refuses_as: Literal["Forbidden", "Invalid"] = "Forbidden"
     """How upstream's webhook words it: its errors alone, or that the object "is invalid"."""
+    defaulted_when: Mapping[str, str] = field(default_factory=dict)
+    """CEL by name: a foreign API server asks for defaults only where all of it holds."""
+    validated_when: Mapping[str, str] = field(default_factory=dict)
+    """The same for what is refused; what it keeps from us could not be refused."""

@@ -108,6 +108,7 @@ def _mutating(webhook: Webhook, reach: Reach, selector: Mapping[str, Any]) -> Ob
         "clientConfig": reach.at(mutate_path(webhook.kind)),
         "rules": [_rule(webhook.kind, operations, [webhook.kind.plural])],
         **_terms(webhook, selector),
+        **_conditions(webhook.defaulted_when),
     }
 
 
@@ -120,6 +121,7 @@ def _validating(webhook: Webhook, reach: Reach, selector: Mapping[str, Any]) -> 
         "clientConfig": reach.at(validate_path(webhook.kind)),
         "rules": [_rule(webhook.kind, ["CREATE", "UPDATE"], resources)],
         **_terms(webhook, selector),
+        **_conditions(webhook.validated_when),
     }
 
 
@@ -134,6 +136,11 @@ def _terms(webhook: Webhook, selector: Mapping[str, Any]) -> Object:
         # What a cluster needs for itself must not wait for us.
         made["namespaceSelector"] = selector
     return made
+
+
+def _conditions(wanted: Mapping[str, str]) -> Object:
+    found = [{"name": name, "expression": text} for name, text in wanted.items()]
+    return {"matchConditions": found} if found else {}
 
 
 def _rule(kind: Resource, operations: list[str], resources: list[str]) -> Object:

@@ -43,7 +43,8 @@ class FleetCluster:
 
     def __init__(self, name: str, clock: LoopClock, seed: str) -> None:
         self.name = name
-        self._clock = clock
+        self.clock = clock
+        """As the machines of this cluster have it."""
         self._seed = seed
         self._starts = 0
         self.log = CrashingLog(random.Random(f"{seed}/log"))
@@ -52,6 +53,8 @@ class FleetCluster:
         self._weather = CALM
         self.client = self.connect("tests", is_calm=True)
         """A client of the test's own, which no weather touches."""
+        self.furnish: Callable[[Instance], Any] = lambda instance: None
+        """What is done to every server that starts from now on, such as giving it webhooks."""
 
     @property
     def instance(self) -> Instance:
@@ -62,10 +65,12 @@ class FleetCluster:
     def is_up(self) -> bool:
         return self._instance is not None and not self.log.is_dead
 
-    def connect(self, manager: str = "fleetqueue", *, is_calm: bool = False) -> Client:
+    def connect(
+        self, manager: str = "fleetqueue", *, is_calm: bool = False, user: User = ADMIN
+    ) -> Client:
         """A further client, as a controller or a user would have one."""
         inner = InProcessTransport(
-            self._handle, request=Request, user=ADMIN, headers={"user-agent": manager}
+            self._handle, request=Request, user=user, headers={"user-agent": manager}
         )
         number = len(self._transports)
         source = random.Random(f"{self._seed}/client-{number}")
@@ -83,8 +88,10 @@ class FleetCluster:
         self._starts += 1
         self.log.revive()
         source = random.Random(f"{self._seed}/server-{self._starts}")
-        self._instance = Instance(self.log, self._clock, source)
-        await self._instance.start()
+        instance = Instance(self.log, self.clock, source)
+        await instance.start()
+        self.furnish(instance)
+        self._instance = instance
 
     async def kill(self) -> None:
         """The process is gone: what was not durable is lost, every connection ends."""
@@ -150,8 +157,10 @@ class Fleet:
         for cluster in self.clusters.values():
             await cluster.stop()
 
-    async def add_cluster(self, name: str) -> FleetCluster:
-        cluster = FleetCluster(name, self.clock, f"{self.seed}/{name}")
+    async def add_cluster(self, name: str, *, skew_seconds: float = 0.0) -> FleetCluster:
+        """`skew_seconds`: how much its clocks are ahead of the others."""
+        clock = LoopClock(self._loop, EPOCH + timedelta(seconds=skew_seconds))
+        cluster = FleetCluster(name, clock, f"{self.seed}/{name}")
         self.clusters[name] = cluster
         await cluster.start()
         return cluster
@@ -177,7 +186,7 @@ class Fleet:
     def _start(self, run: _Run) -> None:
         source = random.Random(f"{self.seed}/{self.random.random()}")
         client = run.home.connect("controller")
-        run.cluster = Cluster(client, clock=self.clock, random=source, name=run.home.name)
+        run.cluster = Cluster(client, clock=run.home.clock, random=source, name=run.home.name)
         run.manager = Manager(run.cluster, random=source, stop_seconds_max=0.0)
         run.install(run.manager)
         run.task = asyncio.get_running_loop().create_task(run.manager.run())

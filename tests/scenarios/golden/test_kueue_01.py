@@ -2,13 +2,13 @@
 
 import pytest
 from tests.support import golden, whole
+from tests.support import golden_owners as owners
 from tests.support.golden import Maybe
 from tests.support.kueue import cluster_queue, flavor, local_queue
 from tests.support.recorder import owned
 
 from fleetqueue.admission import kinds
 from fleetqueue.runtime.kinds import JOB
-from fleetqueue.runtime.stages import RUN_SECONDS
 from fleetqueue.testing import Fleet
 
 pytestmark = [pytest.mark.rule("kueue 3.3"), pytest.mark.rule("kueue 9.3")]
@@ -64,60 +64,15 @@ async def test_a_job_is_admitted_and_finishes(fleet: Fleet) -> None:
     [workload] = (await here.client.list(kinds.WORKLOAD, "b1")).items
     assert owned(workload) == WORKLOAD_FIELDS
     found = owned(await here.get(JOB, "sample"))
-    assert {by: found[by] for by in JOB_FIELDS} == JOB_FIELDS
-
-
-# Whose fields are whose
-
-UID = "metadata.labels.kueue.x-k8s.io/job-uid"
-ASSIGNED = "status.admission.podSetAssignments[name=main]"
-MAIN = "spec.podSets[name=main]"
-GIVEN = f"{MAIN}.template.metadata"
-POD = f"{MAIN}.template.spec"
-CONTAINER = f"{POD}.containers[name=c]"
-
-
-def under(path: str, *names: str) -> set[str]:
-    """The path itself, and each name below it."""
-    return {path, *(f"{path}.{name}" for name in names)}
-
-
-def conditions(*types: str) -> set[str]:
-    parts = ("lastTransitionTime", "message", "observedGeneration", "reason", "status", "type")
-    return set().union(*(under(f"status.conditions[type={type}]", *parts) for type in types))
+    assert {by: found[by] for by in owners.JOB_STARTED} == owners.JOB_STARTED
 
 
 WORKLOAD_FIELDS = {
-    ("kueue-job-controller-PodsReady", "Apply", "status"): {UID, *conditions("PodsReady")},
-    ("kueue-admission", "Apply", "status"): {
-        UID,
-        "status.admission.clusterQueue",
-        *under(ASSIGNED, "count", "flavors.cpu", "name", "resourceUsage.cpu"),
-        *conditions("Admitted", "Finished", "PodsReady", "QuotaReserved"),
+    owners.READINESS: {owners.UID, *owners.conditions("PodsReady")},
+    owners.ADMISSION: {
+        owners.UID,
+        *owners.admitted(),
+        *owners.conditions("Admitted", "Finished", "PodsReady", "QuotaReserved"),
     },
-    ("kueue", "Update", ""): {
-        "metadata.labels",
-        UID,
-        "metadata.ownerReferences",
-        "metadata.ownerReferences[uid=<uid>]",
-        *under("spec", "active", "podSets", "priority", "queueName"),
-        *under(MAIN, "count", "name", "template", "topologyRequest"),
-        f"{MAIN}.topologyRequest.podIndexLabel",
-        *under(GIVEN, "annotations", f"annotations.{RUN_SECONDS}"),
-        *under(f"{GIVEN}.labels", "batch.kubernetes.io/job-name"),
-        *under(POD, "containers", "dnsPolicy", "restartPolicy", "schedulerName"),
-        *under(POD, "securityContext", "terminationGracePeriodSeconds"),
-        *under(CONTAINER, "image", "imagePullPolicy", "name", "resources"),
-        *under(CONTAINER, "terminationMessagePath", "terminationMessagePolicy"),
-        *under(f"{CONTAINER}.resources.requests", "cpu"),
-    },
-}
-JOB_FIELDS = {
-    ("kueue", "Update", ""): {
-        "spec.suspend",
-        "spec.template.metadata.annotations.kueue.x-k8s.io/workload",
-        "spec.template.metadata.labels.kueue.x-k8s.io/cluster-queue-name",
-        "spec.template.metadata.labels.kueue.x-k8s.io/local-queue-name",
-        "spec.template.metadata.labels.kueue.x-k8s.io/podset",
-    }
+    owners.MAKER: {*owners.MADE, *owners.spec()},
 }

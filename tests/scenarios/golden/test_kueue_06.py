@@ -20,9 +20,6 @@ pytestmark = [
 
 CANNOT = "Can't admit new workloads:"
 MISMATCH = "workload namespace doesn't match ClusterQueue selector"
-SOON = Maybe(
-    golden.no_quota("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
-)
 NOTHING, ONE = "0 wait, 0 hold 0, 0 admitted 0", "0 wait, 1 hold 1, 1 admitted 1"
 WAITING = "1 wait, 0 hold 0, 0 admitted 0"
 CHECKS = "admissionChecksStrategy.admissionChecks"
@@ -88,12 +85,12 @@ LOCALS: dict[str, list[golden.Told]] = {
 TOLD: dict[str, list[golden.Told]] = {
     "noflavor": [
         golden.waits("Suspended", "ClusterQueue b6-noflavor is inactive"),
-        SOON,
+        golden.SOON,
         golden.admitted("b6-noflavor", "1", flavor="b6-missing"),
     ],
     "hold": [
         golden.waits("Suspended", "ClusterQueue b6-hold is inactive"),
-        SOON,
+        golden.SOON,
         golden.admitted("b6-hold", "1"),
     ],
     "nocheck": [
@@ -102,7 +99,7 @@ TOLD: dict[str, list[golden.Told]] = {
     ],
     "nocq": [
         golden.waits("Misconfigured", "ClusterQueue b6-does-not-exist doesn't exist"),
-        SOON,
+        golden.SOON,
         golden.admitted("b6-does-not-exist", "1"),
     ],
     "nomatch": [
@@ -121,7 +118,7 @@ TOLD: dict[str, list[golden.Told]] = {
     ],
     "lqhold": [
         golden.waits("Suspended", "LocalQueue lqhold is inactive"),
-        SOON,
+        golden.SOON,
         golden.admitted("b6-ok", "1"),
     ],
     "no-such-queue": [golden.waits("Misconfigured", "LocalQueue no-such-queue doesn't exist")],

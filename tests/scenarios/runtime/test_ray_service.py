@@ -122,6 +122,28 @@ async def test_the_cluster_of_a_service_is_suspended_with_it(fleet: Fleet) -> No
     assert states(await read(cluster))["Ready"][0] == "True"
 
 
+async def test_a_cluster_without_pods_becomes_what_is_asked_for(fleet: Fleet) -> None:
+    """So a queue lets go of it and takes it back: with other labels on its pods."""
+    cluster = await ray.start(fleet)
+    held = ray.ray_service_of(worker_group())
+    held["spec"]["rayClusterConfig"]["suspend"] = True
+    await ray.create(fleet, cluster, held)
+    [name] = await cluster_names(cluster)
+    for suspend, queue in ((True, "a"), (False, "b"), (True, None), (False, "c")):
+        template = {"metadata": {"labels": {"queue": queue}}}
+        config = {"suspend": suspend, "headGroupSpec": {"template": template}}
+        await change(fleet, cluster, {"rayClusterConfig": config})
+        assert await cluster_names(cluster) == [name]
+        await ray.move(fleet, cluster, "Running")
+        heads = [
+            pod["metadata"]["labels"].get("queue")
+            for pod in await apps.pods(cluster.client)
+            if pod["metadata"]["labels"]["ray.io/node-type"] == "head"
+        ]
+        assert heads == ([] if suspend else [queue])
+    assert states(await read(cluster))["Ready"][0] == "True"
+
+
 async def test_a_suspended_service_has_no_cluster(fleet: Fleet) -> None:
     cluster = await ray.start(fleet)
     await ray.create(fleet, cluster, ray.ray_service_of())

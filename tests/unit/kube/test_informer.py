@@ -213,6 +213,29 @@ async def test_an_informer_of_a_part_leaves_new_objects_to_the_watch(client: Cli
     assert _revision(part.store.get(A)) == "9"
 
 
+async def test_an_informer_of_a_part_takes_in_a_creation_that_is_known_to_belong_to_it(
+    client: Client,
+) -> None:
+    part: Informer[Any] = Informer(
+        client, CONFIG_MAPS, random=Random(1), selection={"label_selector": "a=b"}
+    )
+    _init(part, 5)
+    part.handle(watch.InitBegin())
+    part.accept(obj(8), belongs=True)
+    part.handle(watch.InitDone("7"))
+
+    assert _revision(part.store.get(A)) == "8"
+
+    part.handle(watch.Delete(obj(9)))
+    part.accept(obj(8), belongs=True)
+
+    assert part.store.get(A) is None
+
+    part.accept(obj(10, uid="next"), belongs=True)
+
+    assert _revision(part.store.get(A)) == "10"
+
+
 async def test_follows_a_server(memory: Any, memory_client: Client) -> None:
     memory.put(f"{PATH}/a", {"metadata": {"name": "a", "namespace": "ns"}})
     informer: Informer[Any] = Informer(memory_client, CONFIG_MAPS, random=Random(1))
@@ -259,3 +282,26 @@ ANSWERS = {
 @pytest.mark.parametrize(("answer", "uid"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_which_object_a_delete_removed(answer: Any, uid: str) -> None:
     assert informers.deleted_uid(answer) == uid
+
+
+@pytest.mark.parametrize(
+    ("event", "has_changed"),
+    [
+        (watch.Apply(obj(4)), True),
+        (watch.Delete(obj(4)), True),
+        (watch.Apply(obj(4, name="b")), False),
+        (watch.Apply(obj(2)), False),
+    ],
+    ids=["newer", "gone", "another one", "older"],
+)
+async def test_one_may_wait_for_the_next_version_of_an_object(
+    informer: Informer[Any], event: Any, has_changed: bool
+) -> None:
+    _init(informer, 5, obj(3))
+    waiting = asyncio.ensure_future(informer.wait_changed(A, "3", 1.0))
+    await idle()
+    assert not waiting.done()
+    informer.handle(event)
+
+    assert await waiting is has_changed
+    assert await informer.wait_changed(A, "1", 1.0)

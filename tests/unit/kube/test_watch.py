@@ -281,3 +281,28 @@ FAILURES = {
 @pytest.mark.parametrize(("state", "error", "then"), FAILURES.values(), ids=FAILURES.keys())
 def test_after_a_failure(state: State, error: errors.KubeError, then: State) -> None:
     assert watch.after_failure(state, error) is then
+
+
+async def test_tells_of_failures_and_that_they_are_over_but_not_of_a_watch_that_just_ended(
+    client: Client, script: Any, new_stream: Any, refuse: Any
+) -> None:
+    ended, gone = new_stream(), refuse(410, "Expired", "too old")
+    ended.send("ADDED", obj("a", 11))
+    ended.end()
+    script.then(listed(10), ended, gone, listed(20))
+    resumed = new_stream()
+    resumed.send("ADDED", obj("b", 21))
+    script.then(Unreachable("broken"), resumed)
+    told: list[str] = []
+
+    def on_problem(problem: errors.KubeError | None) -> None:
+        told.append(str(problem))
+
+    async with following(client, streams=False, on_problem=on_problem) as (_, reader):
+        assert await reader.take(5) == [
+            "InitBegin", "InitDone 10", "Apply a", "InitBegin", "InitDone 20",
+        ]  # fmt: skip
+        assert told == []
+        assert await reader.next() == "Apply b"
+
+    assert told == ["broken", "None"]

@@ -1,0 +1,1 @@
+"""One queue, many clusters: sends workloads to workers and brings back what becomes of them."""

@@ -1,0 +1,66 @@
+"""What is done on workers beside the look at a workload: a worker that hangs delays only itself."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from fleetqueue.api.meta import Key
+from fleetqueue.base.backoff import Backoff
+from fleetqueue.errors import FleetqueueError
+
+BACKOFF = Backoff(0.1, 60.0, jitter=0.2)
+Pair = tuple[str, Key]
+log = logging.getLogger(__name__)
+
+
+class Errands:
+    """At most one at a time for a worker and a workload; when it ends, the workload is looked at
+    again: at once if it went well, otherwise later and later.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._under_way: dict[Pair, asyncio.Task[None]] = {}
+        self._failures: dict[Pair, int] = {}
+        self.wake: Callable[[Key, float], None] = lambda key, seconds: None
+
+    @property
+    def are_under_way(self) -> bool:
+        return bool(self._under_way)
+
+    def is_under_way(self, site: str, key: Key) -> bool:
+        return (site, key) in self._under_way
+
+    def start(self, site: str, key: Key, run: Callable[[], Awaitable[None]]) -> None:
+        """The caller has seen that none is under way."""
+        task = asyncio.create_task(self._run((site, key), run), name=f"errand {site} {key}")
+        self._under_way[site, key] = task
+
+    async def run(self) -> None:
+        """Until it is cancelled, which ends all that is under way."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            tasks = list(self._under_way.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, pair: Pair, run: Callable[[], Awaitable[None]]) -> None:
+        site, key = pair
+        wait = 0.0
+        try:
+            await run()
+            self._failures.pop(pair, None)
+        except FleetqueueError as error:
+            failures = self._failures.get(pair, 0)
+            self._failures[pair] = failures + 1
+            wait = BACKOFF.delay(failures, self._random)
+            log.info("an errand failed: worker=%s workload=%s: %s", site, key, error)
+        except Exception:
+            wait = BACKOFF.cap_seconds
+            log.exception("an errand failed: worker=%s workload=%s", site, key)
+        finally:
+            self._under_way.pop(pair, None)
+        self.wake(key, wait)

@@ -1,0 +1,178 @@
+"""Keeps mirrors of a job on one worker: makes and changes them, and copies their status back."""
+
+from collections.abc import Callable, Sequence
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue import labels
+from fleetqueue.api.meta import Key
+from fleetqueue.api.patches import create_merge_patch
+from fleetqueue.api.times import format_time
+from fleetqueue.errors import FleetqueueError
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.errors import AlreadyExists
+from fleetqueue.kube.finalizers import is_deleting, removed
+from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.kube.sources import Source
+from fleetqueue.multikueue import kinds
+from fleetqueue.multikueue.adapter import Adapter, Copying, has_origin
+from fleetqueue.multikueue.settings import DispatchSettings
+from fleetqueue.multikueue.workers import Farewell, Worker, nothing_to_keep
+
+MANAGER = "kueue"
+
+
+class NotOurs(FleetqueueError):
+    """Something of the mirror's name exists on the worker, and this manager did not make it."""
+
+    who_acts = "user"
+
+
+class Busy(FleetqueueError):
+    """An older mirror is still on its way out."""
+
+    who_acts = "user"
+
+
+class Mirroring:
+    """Everything here is about the worker that has the workload."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        source: Source,
+        settings: DispatchSettings,
+        farewell: Farewell = nothing_to_keep,
+    ) -> None:
+        self._cluster = cluster
+        self._farewell = farewell
+        self._source = source
+        self._settings = settings
+
+    async def test(
+        self, worker: Worker, adapter: Adapter, jobs: Sequence[Object], copy: Object
+    ) -> None:
+        """Raises where a mirror's name is taken by an object that is not ours."""
+        if not self._settings.origin:
+            raise NotOurs("multikueue origin is empty")
+        for job in jobs:
+            key = key_of(job)
+            is_known = worker.mirror(adapter.resource, key) is not None
+            if not is_known and not was_there(copy, adapter.resource, key):
+                self._check(await worker.read(adapter.resource, key), adapter)
+
+    async def sync(
+        self,
+        worker: Worker,
+        adapter: Adapter,
+        workload: Object,
+        jobs: Sequence[Object],
+        copy: Object,
+        *,
+        makes: bool,
+        is_final: bool,
+    ) -> bool:
+        """Whether a status is to be copied later."""
+        is_postponed = False
+        for job in jobs:
+            mirror = worker.mirror(adapter.resource, key_of(job))
+            if mirror is not None:
+                self._check(mirror, adapter)
+                copying = Copying(workload, job, mirror, self._settings, is_final)
+                is_postponed |= await self._follow(worker, adapter, copying)
+            elif makes and not is_deleting(job):
+                await self._make(worker, adapter, workload, job, copy)
+        return is_postponed
+
+    async def reset(self, adapter: Adapter, jobs: Sequence[Object]) -> None:
+        for job in jobs:
+            made = adapter.reset(job)
+            if made is not None:
+                timed = _timed(made, format_time(self._cluster.clock.now()))
+                await self._write_status(adapter.resource, job, timed)
+
+    async def remove(
+        self,
+        key: Key,
+        adapter: Adapter,
+        is_shared: Callable[[Worker, Object], bool],
+        worker: Worker,
+    ) -> None:
+        """The mirrors first; they have nothing to wait for when the copy goes."""
+        mirrors = [
+            mirror
+            for mirror in worker.mirrors_of(adapter.resource, key)
+            if not is_deleting(mirror) and has_origin(mirror, self._settings)
+            if not is_shared(worker, mirror)
+        ]
+        workload = self._source.get(kinds.WORKLOAD, key.namespace, key.name)
+        if mirrors and workload is not None and status.is_finished(workload):
+            await self._farewell(worker, adapter.resource, mirrors)
+        for mirror in mirrors:
+            await worker.delete(mirror, adapter.resource, adapter.propagation)
+        copy = worker.copy(key)
+        if copy is None:
+            return
+        left = removed(copy, labels.RESOURCE_IN_USE_FINALIZER)
+        if left is not None:
+            await worker.patch(kinds.WORKLOAD, key, left)
+        if not is_deleting(copy):
+            await worker.delete(copy, kinds.WORKLOAD, None)
+
+    async def _follow(self, worker: Worker, adapter: Adapter, copying: Copying) -> bool:
+        if is_deleting(copying.mirror) and not copying.is_final:
+            return False
+        patch = adapter.forward(copying)
+        if patch is not None and not copying.is_final:
+            await worker.patch(adapter.resource, key_of(copying.mirror), patch)
+        copied = adapter.copy(copying)
+        if copied.status is not None:
+            await self._write_status(adapter.resource, copying.job, copied.status)
+        return copied.is_postponed
+
+    async def _make(
+        self, worker: Worker, adapter: Adapter, workload: Object, job: Object, copy: Object
+    ) -> None:
+        key = key_of(job)
+        if was_there(copy, adapter.resource, key):
+            # It ran there and is gone: to make it again would run it twice.
+            return
+        try:
+            await worker.create(adapter.mirror(job, workload, self._settings))
+        except AlreadyExists:
+            found = await worker.read(adapter.resource, key)
+            self._check(found, adapter)
+            if found is not None and is_deleting(found):
+                raise Busy(f'an older "{key.name}" is still being deleted there') from None
+
+    def _check(self, found: Object | None, adapter: Adapter) -> None:
+        if found is not None and not has_origin(found, self._settings):
+            title = f"{adapter.resource.kind} {key_of(found)} has no such origin"
+            raise NotOurs(f"remote object is not owned by MultiKueue: {title}")
+
+    async def _write_status(self, kind: Resource, job: Object, made: Object) -> None:
+        before = job.get("status") or {}
+        if before == made:
+            return
+        key = key_of(job)
+        patch = {
+            "metadata": {"resourceVersion": job["metadata"]["resourceVersion"]},
+            "status": create_merge_patch(before, made),
+        }
+        await self._cluster.patch(
+            kind, key.name, patch, key.namespace, subresource="status", field_manager=MANAGER
+        )
+
+
+def _timed(made: Object, now: str) -> Object:
+    """Conditions that have no time are new."""
+    conditions = made.get("conditions")
+    if not conditions:
+        return made
+    timed = [{"lastTransitionTime": now, **each} for each in conditions]
+    return {**made, "conditions": timed}
+
+
+def was_there(copy: Object, kind: Resource, key: Key) -> bool:
+    """Whether an object of that kind and name took the copy for its own once."""
+    owners = copy["metadata"].get("ownerReferences") or ()
+    return any(each["kind"] == kind.kind and each["name"] == key.name for each in owners)

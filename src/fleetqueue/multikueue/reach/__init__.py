@@ -1,0 +1,1 @@
+"""Pods of jobs that were sent to workers: how they are found there, and shown here."""

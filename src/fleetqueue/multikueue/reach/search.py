@@ -1,0 +1,197 @@
+"""The way from a job on a manager to its pods on a worker, with nothing but the rights of whoever
+asks: Workload, worker, its MultiKueueCluster, the Secret with its kubeconfig, and the pods there.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetqueue.api.kueue import labels
+from fleetqueue.api.meta import Key
+from fleetqueue.api.selectors import labels_from_object
+from fleetqueue.errors import UserError
+from fleetqueue.jobs import identity, registry
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.kubeconfig import Access
+from fleetqueue.kube.resources import (
+    PODS,
+    SECRETS,
+    Object,
+    Resource,
+    key_of,
+    split_api_version,
+    uid_of,
+)
+from fleetqueue.multikueue import credentials, kinds
+from fleetqueue.multikueue.adapters.owners import Owner, noted_owner, owners_of
+from fleetqueue.multikueue.credentials import Loaded, Trouble
+from fleetqueue.multikueue.reach import pods_of
+from fleetqueue.multikueue.reach.ancestry import Ancestry, Mirror, Read
+from fleetqueue.multikueue.reach.pods_of import Reference
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A job that was sent away: what its mirrors are called, and where they are."""
+
+    worker: str
+    mirrors: tuple[Owner, ...]
+
+
+# Which job is meant
+
+
+def is_kind(word: str, owner: Owner) -> bool:
+    """Whether somebody means an owner's kind: `job`, `jobs`, `Job`, `job.batch`; "" is any."""
+    name, _, group = word.lower().partition(".")
+    known, kind = owner.group_kind
+    is_meant = name in ("", kind.lower(), f"{kind.lower()}s")
+    return is_meant and (not group or group == known)
+
+
+def dispatches_of(workloads: Iterable[Object], kind: str, name: str) -> list[Dispatch]:
+    """Of all Workloads that stand for that job, by worker. Raises where several kinds are meant."""
+    found: dict[str, dict[Owner, None]] = {}
+    for workload in workloads:
+        meant = [
+            owner for owner in _owners(workload) if owner.name == name and is_kind(kind, owner)
+        ]
+        if meant:
+            worker = str((workload.get("status") or {}).get("clusterName") or "")
+            found.setdefault(worker, {}).update(dict.fromkeys(_plain(each) for each in meant))
+    titles = sorted({each.kind for owners in found.values() for each in owners})
+    if len(titles) > 1:
+        words = " or ".join(f"{each.lower()}/{name}" for each in titles)
+        raise UserError(f'several jobs are called "{name}": say {words}')
+    return [Dispatch(worker, tuple(owners)) for worker, owners in found.items()]
+
+
+def _owners(workload: Object) -> Sequence[Owner]:
+    """A job of several Workloads, or of pods that its operator made, is named beside them."""
+    noted = noted_owner(workload)
+    return owners_of(workload) if noted is None else [noted, *owners_of(workload)]
+
+
+def _plain(owner: Owner) -> Owner:
+    return Owner(owner.api_version, owner.kind, owner.name)
+
+
+# Asking the manager
+
+
+class Search:
+    """By one user, in one namespace of a manager."""
+
+    def __init__(self, manager: Client, namespace: str, system_namespace: str) -> None:
+        self._manager = manager
+        self._namespace = namespace
+        self._system_namespace = system_namespace
+
+    async def dispatch(self, kind: str, name: str) -> list[Dispatch]:
+        """Where the job is. Raises where it was sent nowhere."""
+        listed = await self._manager.list(kinds.WORKLOAD, self._namespace)
+        if is_kind(kind, Owner("apps/v1", "Deployment", name)) and kind:
+            return await self._of_deployment(name, listed.items)
+        found = dispatches_of(listed.items, kind, name)
+        shown = f"{kind}/{name}" if kind else name
+        if not found:
+            raise UserError(
+                f'no Workload in namespace "{self._namespace}" belongs to {shown}: is it queued?'
+            )
+        there = [each for each in found if each.worker]
+        if not there:
+            raise UserError(f"{shown} waits: no worker has admitted it yet")
+        return there
+
+    async def _of_deployment(self, name: str, workloads: Sequence[Object]) -> list[Dispatch]:
+        """Each of its pods is a job of its own."""
+        deployment = await self._manager.get(DEPLOYMENTS, name, self._namespace)
+        selector = str(labels_from_object(deployment["spec"]["selector"]))
+        pods = await self._manager.list(PODS, self._namespace, label_selector=selector)
+        found = [
+            each
+            for pod in pods.items
+            for each in dispatches_of(workloads, "pod", key_of(pod).name)
+            if each.worker
+        ]
+        if not found:
+            raise UserError(f"deployment/{name} waits: no worker has admitted a pod of it yet")
+        return found
+
+    async def access(self, worker: str) -> Access:
+        cluster = await self._manager.get(kinds.CLUSTER, worker)
+        loaded = await self._loaded(cluster)
+        if isinstance(loaded, Trouble):
+            raise UserError(f'the worker "{worker}" cannot be reached: {loaded.message}')
+        return loaded.access
+
+    async def _loaded(self, cluster: Object) -> Loaded:
+        if name := credentials.secret_name(cluster):
+            try:
+                secret = await self._manager.get(SECRETS, name, self._system_namespace)
+            except NotFound:
+                return credentials.from_secret(name, None)
+            return credentials.from_secret(name, secret)
+        path = credentials.path_of(cluster)
+        if path is not None and Path(path).is_file():
+            return credentials.from_content(Path(path).read_bytes())
+        where = f"the file {path}" if path is not None else "a ClusterProfile"
+        return Trouble("", f"its kubeconfig is in {where}, which only the manager can read")
+
+
+# Asking the worker
+
+
+async def pods_there(worker: Client, namespace: str, dispatch: Dispatch) -> list[Object]:
+    """The pods of a job's mirrors, by name."""
+    found: dict[str, Object] = {}
+    for owner in dispatch.mirrors:
+        kind = _resource(owner)
+        try:
+            mirror = await worker.get(kind, owner.name, namespace)
+        except NotFound:
+            continue
+        if labels.MULTIKUEUE_ORIGIN in identity.labels_of(mirror):
+            found |= {uid_of(pod): pod for pod in await _pods_of(worker, kind, mirror)}
+    return sorted(found.values(), key=lambda pod: key_of(pod).name)
+
+
+async def _pods_of(worker: Client, kind: Resource, mirror: Object) -> list[Object]:
+    if pods_of.is_itself(kind):
+        return [mirror]
+    namespace = key_of(mirror).namespace
+    ancestry = Ancestry(_reader(worker), _only(kind, mirror))
+    found = {}
+    for selector in pods_of.selectors_of(kind, mirror):
+        listed = await worker.list(PODS, namespace, label_selector=selector)
+        found |= {uid_of(pod): pod for pod in listed.items}
+    return [pod for pod in found.values() if await ancestry.mirror_of(pod) is not None]
+
+
+def _only(kind: Resource, mirror: Object) -> Callable[[Reference, str], Mirror | None]:
+    """An answer to who is a mirror of ours: this one alone."""
+
+    def is_mirror(owner: Reference, namespace: str) -> Mirror | None:
+        same = (owner.group, owner.kind) == (kind.group, kind.kind)
+        is_it = owner.uid == uid_of(mirror) or (not owner.uid and owner.name == key_of(mirror).name)
+        return (kind, mirror) if same and is_it else None
+
+    return is_mirror
+
+
+def _reader(worker: Client) -> Read:
+    async def read(kind: Resource, key: Key) -> Object:
+        return await worker.get(kind, key.name, key.namespace)
+
+    return read
+
+
+def _resource(owner: Owner) -> Resource:
+    group, version = split_api_version(owner.api_version)
+    for kind in registry.all_kinds():
+        if (kind.resource.group, kind.resource.kind) == (group, owner.kind):
+            return kind.resource
+    return Resource(group, version, f"{owner.kind.lower()}s", owner.kind)

@@ -1,0 +1,125 @@
+"""Reads a kubeconfig of which nothing may point outside of itself: whoever writes one must not
+make the manager read files, run programs or trust whom it should not.
+"""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from fleetqueue.kube import kubeconfig
+from fleetqueue.kube.errors import BadKubeconfig
+from fleetqueue.kube.kubeconfig import Access, Kubeconfig
+from fleetqueue.kube.kubeconfig_entries import UserEntry
+
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_SUBDOMAIN_LENGTH_MAX = 253
+
+
+class Unsafe(ValueError):
+    """Why it is refused, as the condition says it."""
+
+
+def read(content: bytes) -> Access:
+    """The access of its current context. The first check that fails decides the text."""
+    found = _parsed(content)
+    _check_entries(found)
+    access, user = _effective(found)
+    check_access(access, user)
+    return access
+
+
+def check_access(
+    access: Access, user: UserEntry | None = None, *, may_run_programs: bool = False
+) -> None:
+    """What holds for every access, wherever it comes from."""
+    if access.token_file:
+        raise Unsafe("bearerTokenFile is not allowed")
+    if not _is_trusted_host(access.server):
+        raise Unsafe("untrusted server endpoint")
+    if access.server.startswith("http://"):
+        raise Unsafe("plain http is not allowed, use an https server")
+    if access.username or access.password:
+        raise Unsafe("basic auth is not allowed")
+    if access.exec is not None and not may_run_programs:
+        raise Unsafe("exec plugins are not allowed")
+    if user is not None and user.auth_provider is not None:
+        raise Unsafe("auth providers are not allowed")
+
+
+def with_scheme(server: str) -> str:
+    """A server without one is asked over TLS."""
+    return server if not server or "://" in server else f"https://{server}"
+
+
+def _parsed(content: bytes) -> Kubeconfig:
+    try:
+        return kubeconfig.parse(content.decode())
+    except (BadKubeconfig, UnicodeDecodeError) as error:
+        raise Unsafe(f"failed to parse kubeconfig(apiconfig): {_parser_text(error)}") from error
+
+
+def _check_entries(found: Kubeconfig) -> None:
+    if any(user.token_file for user in found.users.values()):
+        raise Unsafe("tokenFile is not allowed")
+    for name, cluster in found.clusters.items():
+        if cluster.insecure_skip_tls_verify:
+            raise Unsafe(f"insecure TLS verification is not allowed for cluster {name}")
+        if cluster.certificate_authority:
+            raise Unsafe(
+                "certificate-authority file paths are not allowed, "
+                f"use certificate-authority-data for cluster {name}"
+            )
+        if not cluster.server:
+            raise Unsafe(f"server URL is required for cluster {name}")
+    for name, user in found.users.items():
+        for field in ("client-certificate", "client-key"):
+            if getattr(user, field.replace("-", "_")):
+                text = f"{field} file paths are not allowed, use {field}-data for user {name}"
+                raise Unsafe(text)
+
+
+def _effective(found: Kubeconfig) -> tuple[Access, UserEntry]:
+    """Of a user with an auth provider all but that, which has a check of its own."""
+    context = found.contexts.get(found.current_context)
+    user = found.users.get(context.user) if context is not None else None
+    clusters = {
+        name: msgspec.structs.replace(cluster, server=with_scheme(cluster.server))
+        for name, cluster in found.clusters.items()
+    }
+    users = {
+        name: msgspec.structs.replace(each, auth_provider=None)
+        for name, each in found.users.items()
+    }
+    plain = Kubeconfig(clusters, users, found.contexts, found.current_context)
+    try:
+        return plain.access(), user or UserEntry()
+    except BadKubeconfig as error:
+        raise Unsafe(error.what) from error
+
+
+def _is_trusted_host(server: str) -> bool:
+    try:
+        host = (urlsplit(server).hostname or "").lower()
+    except ValueError:
+        return False
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return len(host) <= _SUBDOMAIN_LENGTH_MAX and bool(_SUBDOMAIN.fullmatch(host))
+    return True
+
+
+def _parser_text(error: Exception) -> str:
+    """As Go's parser of YAML says it, which finds the same faults in the same words."""
+    cause = error.__cause__
+    if not isinstance(cause, yaml.MarkedYAMLError) or not cause.problem:
+        return error.what if isinstance(error, BadKubeconfig) else str(error)
+    marks = (cause.context_mark, cause.problem_mark)
+    line = next((mark.line for mark in marks if mark is not None and mark.line), 0)
+    if line and isinstance(cause, yaml.scanner.ScannerError):
+        line += 1
+    return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"

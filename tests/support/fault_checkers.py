@@ -1,0 +1,200 @@
+"""What must never be seen while workloads are sent to workers, looked for in every state that any
+API server stores; and what must not be left when all is over.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.support.fault_jobs import Wish
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue import labels
+from fleetqueue.apiserver.log import Row
+from fleetqueue.base import codec, paths
+from fleetqueue.kube.resources import Object
+
+MANAGER = "manager"
+SUSPEND = {
+    "Job": "spec.suspend",
+    "JobSet": "spec.suspend",
+    "TrainJob": "spec.suspend",
+    "AppWrapper": "spec.suspend",
+    "MPIJob": "spec.runPolicy.suspend",
+    **dict.fromkeys(
+        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"), "spec.runPolicy.suspend"
+    ),
+}
+ENDS = {"Complete", "Completed", "Succeeded", "Failed"}
+GIVEN_UP = "Admitting remote lost"
+NAME = re.compile(r"j-\d{3}")
+Place = tuple[str, str]
+"""A cluster, and the name of a job."""
+
+
+class Rows(dict[int, Row]):
+    """The rows of one server's log; whatever is stored is looked at."""
+
+    def __init__(self, rows: Mapping[int, Row], cluster: str, seen: "Seen") -> None:
+        super().__init__(rows)
+        self._cluster = cluster
+        self._seen = seen
+
+    def __setitem__(self, revision: int, row: Row) -> None:
+        super().__setitem__(revision, row)
+        kind = row.resource.partition(".")[0]
+        if kind in WATCHED:
+            self._seen.saw(self._cluster, codec.decode(row.value), is_gone=row.is_delete)
+
+    def objects(self) -> list[Object]:
+        """All that exist of the kinds that are looked at."""
+        found: dict[tuple[str, str], Row] = {}
+        for revision in sorted(self):
+            row = self[revision]
+            if row.resource.partition(".")[0] in WATCHED:
+                found[row.resource, row.key] = row
+        return [codec.decode(row.value) for row in found.values() if not row.is_delete]
+
+
+WATCHED = {"workloads", "pods", "jobs", *(f"{kind.lower()}s" for kind in SUSPEND)}
+
+
+@dataclass
+class Seen:
+    """All that was seen on all clusters, and what was wrong with it."""
+
+    wishes: Mapping[str, Wish]
+    quota: Mapping[str, int]
+    """Cpu, by cluster."""
+    problems: list[str] = field(default_factory=list)
+    finished: dict[str, str] = field(default_factory=dict)
+    """By job: with which reason its Workload finished on the manager."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often things happened that this is all about."""
+    _active: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
+    """By job: the worker and the name of every mirror that runs."""
+    _given_up: set[Place] = field(default_factory=set)
+    """Workers that were lost for longer than they may be, and what ran there."""
+    _succeeded: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _failed: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _held: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By cluster and uid: the quota of a workload."""
+
+    def saw(self, cluster: str, obj: Object, *, is_gone: bool) -> None:
+        if obj["kind"] == "Workload":
+            self._saw_quota(cluster, obj, is_gone)
+            if cluster == MANAGER:
+                self._saw_workload(obj, is_gone)
+        elif cluster == MANAGER:
+            self._saw_local(obj)
+        else:
+            self._saw_there(cluster, obj, is_gone)
+
+    def _saw_local(self, obj: Object) -> None:
+        if obj["kind"] == "Pod" and obj["spec"].get("nodeName"):
+            self.problems.append(f"{obj['metadata']['name']} has a node on the manager")
+
+    def _saw_there(self, cluster: str, obj: Object, is_gone: bool) -> None:
+        name = job_name(obj["metadata"]["name"])
+        if obj["kind"] == "Pod" and not is_gone:
+            phase = (obj.get("status") or {}).get("phase")
+            ended = {"Succeeded": self._succeeded, "Failed": self._failed}.get(phase)
+            if ended is not None:
+                ended[cluster, name].add(obj["metadata"]["uid"])
+        if is_ours(obj):
+            self._saw_mirror(cluster, name, obj, is_gone)
+
+    def _saw_mirror(self, cluster: str, name: str, obj: Object, is_gone: bool) -> None:
+        mirror = (cluster, str(obj["metadata"]["name"]))
+        if is_gone or not is_active(obj):
+            self._active[name].discard(mirror)
+            if not any(worker == cluster for worker, _ in self._active[name]):
+                self._given_up.discard((cluster, name))
+            return
+        self._active[name].add(mirror)
+        running = {worker for worker, _ in self._active[name]}
+        counted = sorted(worker for worker in running if (worker, name) not in self._given_up)
+        if len(running) > 1:
+            self.counts["twice, one of them given up"] += 1
+        if len(counted) > 1:
+            self.problems.append(f"{name} runs on {counted}")
+
+    # Workloads
+
+    def _saw_workload(self, obj: Object, is_gone: bool) -> None:
+        name = owner_job(obj)
+        if status.is_evicted(obj):
+            self.counts["evicted"] += 1
+        for check in status.checks_of(obj):
+            if GIVEN_UP in (check.get("message") or ""):
+                worker = (obj.get("status") or {}).get("clusterName")
+                if worker:
+                    self.counts["given up"] += 1
+                    self._given_up.add((worker, name))
+        if name in self.finished and not status.is_finished(obj) and not is_gone:
+            self.problems.append(f"{name} was finished and is no more")
+        if status.is_finished(obj) and name not in self.finished:
+            self._saw_end(name, obj)
+
+    def _saw_end(self, name: str, obj: Object) -> None:
+        condition = status.find_condition(obj, status.FINISHED)
+        assert condition is not None
+        reason, wish = str(condition["reason"]), self.wishes[name]
+        self.finished[name] = reason
+        worker = str((obj.get("status") or {}).get("clusterName") or "")
+        if reason == "Succeeded":
+            done = len(self._succeeded[worker, name])
+            if wish.fails or done < wish.pods_to_end:
+                self.problems.append(f"{name} succeeded with {done} pods on {worker!r}")
+        elif not wish.fails or not self._failed[worker, name]:
+            message = condition.get("message")
+            self.problems.append(f"{name} ended as {reason} on {worker!r}: {message}")
+
+    def _saw_quota(self, cluster: str, obj: Object, is_gone: bool) -> None:
+        held, uid = self._held[cluster], str(obj["metadata"]["uid"])
+        if is_gone or status.is_finished(obj) or not status.has_quota(obj):
+            held.pop(uid, None)
+            return
+        held[uid] = cpu_of(obj)
+        if sum(held.values()) > self.quota[cluster]:
+            self.problems.append(f"{cluster} is oversold: {sum(held.values())}")
+
+
+def is_ours(obj: Object) -> bool:
+    return labels.MULTIKUEUE_ORIGIN in (obj["metadata"].get("labels") or {})
+
+
+def is_active(obj: Object) -> bool:
+    """Unsuspended, unfinished, and not told to go."""
+    if obj["metadata"].get("deletionTimestamp"):
+        return False
+    state = obj.get("status") or {}
+    if obj["kind"] == "Pod":
+        return not obj["spec"].get("schedulingGates") and state.get("phase") not in ENDS
+    if paths.get(obj, SUSPEND[obj["kind"]]):
+        return False
+    conditions = state.get("conditions") or ()
+    has_ended = any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
+    return not has_ended and state.get("phase") not in ENDS
+
+
+def job_name(name: str) -> str:
+    """Everything that is made of a job has its name in its own."""
+    found = NAME.search(name)
+    return found.group() if found else name
+
+
+def owner_job(workload: Object) -> str:
+    owners = workload["metadata"].get("ownerReferences") or ()
+    return job_name(str(owners[0]["name"] if owners else workload["metadata"]["name"]))
+
+
+def cpu_of(workload: Object) -> int:
+    """Without that of pods that have ended before the others; each has one."""
+    state = workload["status"]
+    ended = {each["name"]: int(each["count"]) for each in state.get("reclaimablePods") or ()}
+    return sum(
+        int(each["resourceUsage"]["cpu"]) - ended.get(each["name"], 0)
+        for each in state["admission"]["podSetAssignments"]
+    )

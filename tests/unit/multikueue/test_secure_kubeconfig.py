@@ -1,0 +1,132 @@
+"""Which kubeconfigs are taken, and what is said of the others."""
+
+import base64
+from typing import Any
+
+import pytest
+import yaml
+
+from fleetqueue.multikueue import secure_kubeconfig
+from fleetqueue.multikueue.secure_kubeconfig import Unsafe
+
+DATA = base64.b64encode(b"pem").decode()
+
+
+def config(
+    *,
+    cluster: dict[str, Any] | None = None,
+    user: dict[str, Any] | None = None,
+    **more: Any,
+) -> bytes:
+    whole = {
+        "clusters": [
+            {"name": "c", "cluster": {"server": "https://worker:6443", **(cluster or {})}},
+            *more.pop("clusters", ()),
+        ],
+        "users": [{"name": "u", "user": user or {"token": "t"}}, *more.pop("users", ())],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+        **more,
+    }
+    return yaml.safe_dump(whole).encode()
+
+
+# fmt: off
+ALLOWED = {
+    "a token":                   (config(), "https://worker:6443"),
+    "a certificate and its key": (config(user={"client-certificate-data": DATA,
+                                               "client-key-data": DATA}), "https://worker:6443"),
+    "an authority":              (config(cluster={"certificate-authority-data": DATA}),
+                                  "https://worker:6443"),
+    "an address":                (config(cluster={"server": "https://10.0.0.1:6443"}),
+                                  "https://10.0.0.1:6443"),
+    "no port":                   (config(cluster={"server": "https://api.example.com"}),
+                                  "https://api.example.com"),
+    "capitals":                  (config(cluster={"server": "https://API.Example.com:443"}),
+                                  "https://API.Example.com:443"),
+    "the newer addresses":       (config(cluster={"server": "https://[fd00::1]:6443"}),
+                                  "https://[fd00::1]:6443"),
+    "the same without a port":   (config(cluster={"server": "https://[fd00::1]"}),
+                                  "https://[fd00::1]"),
+    "no scheme":                 (config(cluster={"server": "worker:6443"}), "https://worker:6443"),
+}
+REFUSED = {
+    "no YAML":              (b"this is: [not yaml",
+                             "failed to parse kubeconfig(apiconfig): "
+                             "yaml: line 1: did not find expected ',' or ']'"),
+    "no text":              (b"\xff\xfe", "failed to parse kubeconfig(apiconfig): "),
+    "no kubeconfig":        (b"[]", "failed to parse kubeconfig(apiconfig): "),
+    "a token file":         (config(user={"tokenFile": "/token"}), "tokenFile is not allowed"),
+    "another's token file": (config(users=[{"name": "o", "user": {"tokenFile": "/token"}}]),
+                             "tokenFile is not allowed"),
+    "no verification":      (config(cluster={"insecure-skip-tls-verify": True}),
+                             "insecure TLS verification is not allowed for cluster c"),
+    "an authority's file":  (config(cluster={"certificate-authority": "/ca.crt"}),
+                             "certificate-authority file paths are not allowed, "
+                             "use certificate-authority-data for cluster c"),
+    "another's server":     (config(clusters=[{"name": "d", "cluster": {}}]),
+                             "server URL is required for cluster d"),
+    "a certificate's file": (config(user={"client-certificate": "/a", "client-key-data": DATA}),
+                             "client-certificate file paths are not allowed, "
+                             "use client-certificate-data for user u"),
+    "a key's file":         (config(user={"client-certificate-data": DATA, "client-key": "/a"}),
+                             "client-key file paths are not allowed, "
+                             "use client-key-data for user u"),
+    "no context":           (config(**{"current-context": "y"}), 'there is no context "y"'),
+    "not base64":           (config(cluster={"certificate-authority-data": "?"}),
+                             "this is not base64"),
+    "a strange host":       (config(cluster={"server": "https://a_b:6443"}),
+                             "untrusted server endpoint"),
+    "no host":              (config(cluster={"server": "https://:6443"}),
+                             "untrusted server endpoint"),
+    "half an address":      (config(cluster={"server": "https://[fd00::1"}),
+                             "untrusted server endpoint"),
+    "plain http":           (config(cluster={"server": "http://worker"}),
+                             "plain http is not allowed, use an https server"),
+    "a password":           (config(user={"username": "a", "password": "b"}),
+                             "basic auth is not allowed"),
+    "a program":            (config(user={"exec": {"command": "x", "interactiveMode": "Never",
+                                          "apiVersion": "client.authentication.k8s.io/v1"}}),
+                             "exec plugins are not allowed"),
+    "a provider":           (config(user={"token": "t", "auth-provider": {"name": "gcp"}}),
+                             "auth providers are not allowed"),
+}
+FIRST = {
+    "the token file before the server":   (config(user={"tokenFile": "/t"},
+                                                  cluster={"insecure-skip-tls-verify": True}),
+                                           "tokenFile is not allowed"),
+    "verification before the authority":  (config(cluster={"insecure-skip-tls-verify": True,
+                                                           "certificate-authority": "/a"}),
+                                           "insecure TLS verification is not allowed for "
+                                           "cluster c"),
+    "the host before the password":       (config(cluster={"server": "https://a_b"},
+                                                  user={"username": "a", "password": "b"}),
+                                           "untrusted server endpoint"),
+    "the program before the provider":    (config(user={"auth-provider": {"name": "gcp"},
+                                                        "exec": {"command": "x"}}),
+                                           "exec plugins are not allowed"),
+}
+# fmt: on
+
+
+@pytest.mark.rule("SEC-1")
+@pytest.mark.rule("IMP-9")
+@pytest.mark.parametrize(("content", "server"), ALLOWED.values(), ids=ALLOWED.keys())
+def test_what_is_taken(content: bytes, server: str) -> None:
+    assert secure_kubeconfig.read(content).server == server
+
+
+@pytest.mark.rule("multikueue 1.5")
+@pytest.mark.rule("IMP-9")
+@pytest.mark.rule("LIM-20")
+@pytest.mark.rule("CRED-9")
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [*REFUSED.values(), *FIRST.values()],
+    ids=[*REFUSED.keys(), *FIRST.keys()],
+)
+def test_what_is_refused(content: bytes, text: str) -> None:
+    with pytest.raises(Unsafe) as refused:
+        secure_kubeconfig.read(content)
+
+    assert str(refused.value).startswith(text)
