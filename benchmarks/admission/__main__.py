@@ -6,23 +6,30 @@ import os
 import random
 import sys
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmarks.admission import objects, report  # noqa: E402
+from benchmarks.admission import objects, report, requests  # noqa: E402
 from benchmarks.admission.doors import DOORS, Door  # noqa: E402
 from benchmarks.admission.loads import LOADS, Load  # noqa: E402
 from benchmarks.admission.runner import Outcome, Runner  # noqa: E402
 from benchmarks.runtime.meter import Cost, cpu_seconds, metered  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
+from fleetqueue.base.loops import new_runner  # noqa: E402
 from fleetqueue.kube.client import Client  # noqa: E402
 from fleetqueue.kube.cluster import Cluster  # noqa: E402
 from fleetqueue.kube.connect import connect  # noqa: E402
 from fleetqueue.kube.errors import AlreadyExists, Refused, Unreachable  # noqa: E402
 
 PREPARE_SECONDS_MAX = 120
+SETTLE_SECONDS, SETTLE_TRIES = 2.0, 30
+SETTLED_SHARE = 0.1
+"""Of a core: a server that has just started is busy with itself for a while."""
 CREATED_AT_ONCE = 16
 
 
@@ -38,6 +45,9 @@ def main() -> None:
             runs.append(measure(LOADS[name].scaled(options.scale), options.scale, door))
             print(report.table(runs)[-1], file=sys.stderr, flush=True)
     print("\n".join(report.table(runs)))
+    for run in runs:
+        asked = requests.lines(run.asked, run.load.total) if run.asked.counts else []
+        print("\n".join(["", f"{run.load.name} on {run.door}: {report.around(run)}", "", *asked]))
 
 
 def measure(load: Load, scale: float, name: str) -> report.Run:
@@ -45,7 +55,8 @@ def measure(load: Load, scale: float, name: str) -> report.Run:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         door = DOORS[name](Path(folder))
         try:
-            return asyncio.run(_run(load, scale, door))
+            with new_runner() as runner:
+                return runner.run(_run(load, scale, door))
         finally:
             door.server.stop()
 
@@ -55,11 +66,22 @@ async def _run(load: Load, scale: float, door: Door) -> report.Run:
     client = connect(door.server.kubeconfig, clock=clock, random=source, field_manager="bench")
     try:
         await _prepare(client, load)
+        await _settle(list(door.pids.values()))
         runner = Runner(Cluster(client, clock=clock, random=source), load, clock)
+        asked = requests.sample(door.server)
         before = {name: cpu_seconds([pid]) for name, pid in door.pids.items()}
+        own = time.process_time()
         with metered(lambda: list(door.pids.values())) as cost:
             outcome = await runner.run()
-        return _told(load, scale, door, outcome, before, cost)
+        own = time.process_time() - own
+        told = _told(load, scale, door, outcome, before, cost)
+        return replace(
+            told,
+            asked=requests.between(asked, requests.sample(door.server)),
+            runner_cpu=own,
+            others=max(0.0, told.others - own / (outcome.seconds * (os.cpu_count() or 1))),
+            load_average=os.getloadavg()[0],
+        )
     finally:
         await client.close()
 
@@ -77,8 +99,24 @@ async def _prepare(client: Client, load: Load) -> None:
             if attempt == PREPARE_SECONDS_MAX - 1:
                 raise
             await asyncio.sleep(1)
-    for obj in made[1:]:
-        await client.create(obj)
+    free = asyncio.Semaphore(CREATED_AT_ONCE)
+
+    async def create(*wanted: dict[str, Any]) -> None:
+        async with free:
+            for obj in wanted:
+                await client.create(obj)
+
+    await asyncio.gather(*map(create, made[1:]))
+    await asyncio.gather(*(create(*objects.queue_of(each)) for each in objects.queue_names(load)))
+
+
+async def _settle(pids: list[int]) -> None:
+    """Waits until nothing goes on, so that what a start costs is not counted."""
+    for _ in range(SETTLE_TRIES):
+        before = cpu_seconds(pids)
+        await asyncio.sleep(SETTLE_SECONDS)
+        if cpu_seconds(pids) - before < SETTLED_SHARE * SETTLE_SECONDS:
+            return
 
 
 def _told(

@@ -19,18 +19,21 @@ def queue_names(load: Load) -> list[str]:
 
 
 def surroundings(load: Load) -> Iterator[Object]:
-    """In the order in which they have to be made."""
+    """What all queues share; the first of it is of a kind that has webhooks."""
     if load.has_topology:
         levels = [{"nodeLabel": each} for each in (BLOCK, RACK, HOST)]
-        yield _made("Topology", TOPOLOGY, {"levels": levels})
         yield _made("ResourceFlavor", FLAVOR, {"nodeLabels": LABEL, "topologyName": TOPOLOGY})
+        yield _made("Topology", TOPOLOGY, {"levels": levels})
         yield from map(_node, range(RACKS * NODES_PER_RACK))
     else:
         yield _made("ResourceFlavor", FLAVOR, {})
-    for name in queue_names(load):
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        yield _cluster_queue(name, cohort=name.rpartition("-")[0])
-        yield _made("LocalQueue", name, {"clusterQueue": name}, namespace=name)
+
+
+def queue_of(name: str) -> Iterator[Object]:
+    """One queue with its namespace, in their order."""
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    yield _cluster_queue(name, cohort=name.rpartition("-")[0])
+    yield _made("LocalQueue", name, {"clusterQueue": name}, namespace=name)
 
 
 def workload(queue: str, kind: WorkloadClass, number: int, load: Load) -> Object:

@@ -1,9 +1,10 @@
 """The lines of docs/benchmarks.md about admission."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 
 from benchmarks.admission.loads import Load
+from benchmarks.admission.requests import Asked
 from benchmarks.admission.runner import Outcome
 
 MIB = 1024 * 1024
@@ -29,6 +30,10 @@ class Run:
     processes: list[Process]
     others: float
     """The share of the machine's cores that everybody else used meanwhile."""
+    asked: Asked = field(default_factory=Asked)
+    runner_cpu: float = 0.0
+    """Seconds of the process that makes the load, which shares the cores."""
+    load_average: float = 0.0
 
 
 def table(runs: list[Run]) -> list[str]:
@@ -38,6 +43,15 @@ def table(runs: list[Run]) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     return [*lines, *map(_line, runs)]
+
+
+def around(run: Run) -> str:
+    """What else took the machine's time."""
+    own = run.runner_cpu / run.load.total * 1000
+    return (
+        f"The load itself took {own:.1f} ms of CPU per workload; others used {run.others:.0%} of "
+        f"the cores, the load average was {run.load_average:.1f} at the end."
+    )
 
 
 def _line(run: Run) -> str:

@@ -16,10 +16,11 @@ from fleetqueue.api.meta import Key
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import Conflict
-from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.resources import Object, key_of, version_of
 
 CREATED_AT_ONCE = 64
-AGAIN_SECONDS = 0.05
+AGAIN_SECONDS = 2.0
+"""How long the watch may take to bring what came before a write of ours."""
 
 
 @dataclass(slots=True)
@@ -138,6 +139,7 @@ class Runner:
             self._start(self._write(key))
 
     async def _write(self, key: Key) -> None:
+        informer = self._cluster.informer(WORKLOAD)
         while True:
             found = self._cluster.cached(WORKLOAD, key.name, key.namespace)
             if found is None or status.is_finished(found) or not status.has_quota(found):
@@ -155,7 +157,7 @@ class Runner:
                     field_manager=status.MANAGER,
                 )
             except Conflict:
-                await asyncio.sleep(AGAIN_SECONDS)
+                await informer.wait_changed(key, version_of(found), AGAIN_SECONDS)
             else:
                 return
 

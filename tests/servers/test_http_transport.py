@@ -222,6 +222,131 @@ async def test_only_so_many_calls_are_under_way_at_once() -> None:
     assert most == 3
 
 
+async def test_one_connection_serves_one_call_after_the_other() -> None:
+    opened = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        opened += 1
+        while True:
+            await request_of(reader)
+            writer.write(answer(BODY))
+
+    async with listening(serve) as port, calling(port) as transport:
+        for _ in range(5):
+            assert (await transport.request(Call("GET", "/api"))).payload.data == BODY
+        await asyncio.gather(*[transport.request(Call("GET", "/api")) for _ in range(3)])
+
+    assert opened == 3
+
+
+async def test_a_body_without_a_length_ends_with_the_connection() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + BODY)
+
+    async with listening(serve) as port, calling(port) as transport:
+        for _ in range(2):
+            assert (await transport.request(Call("GET", "/api"))).payload.data == BODY
+
+
+async def test_a_head_alone_is_read_where_nothing_more_was_asked_for() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(answer(BODY)[: -len(BODY)])
+        await reader.read()
+
+    async with listening(serve) as port, calling(port) as transport:
+        found = await transport.request(Call("HEAD", "/api"))
+
+    assert (found.status, found.payload.data) == (200, b"")
+
+
+async def test_an_interim_answer_is_not_the_answer() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await request_of(reader)
+            writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answer(BODY, "X-A: b"))
+
+    async with listening(serve) as port, calling(port) as transport:
+        for _ in range(2):
+            found = await transport.request(Call("GET", "/api"))
+            assert (found.status, found.payload.data) == (200, BODY)
+            assert (found.headers["x-a"], found.headers.get("link")) == ("b", None)
+
+
+async def test_what_comes_unasked_answers_nothing() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(answer(BODY))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        writer.write(answer(b"{}", status="500 Unasked"))
+        await reader.read()
+
+    async with listening(serve) as port, calling(port) as transport:
+        for _ in range(2):
+            found = await transport.request(Call("POST", "/api", object={}))
+            assert (found.status, found.payload.data) == (200, BODY)
+            await asyncio.sleep(0.05)
+
+
+async def test_a_call_that_was_given_up_does_not_answer_the_next() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await request_of(reader)
+            if "/slow" in head:
+                await asyncio.sleep(0.1)
+            writer.write(answer(head.split()[1].encode()))
+
+    async with listening(serve) as port, calling(port) as transport:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await transport.request(Call("GET", "/slow"))
+        assert (await transport.request(Call("GET", "/quick"))).payload.data == b"/quick"
+
+
+async def test_what_is_no_http_is_no_answer() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(b"220 mail.example.com ESMTP\r\n")
+        await reader.read()
+
+    async with listening(serve) as port, calling(port) as transport:
+        with pytest.raises(Unreachable, match="no HTTP"):
+            await transport.request(Call("GET", "/api"))
+
+
+async def test_a_long_stream_that_nobody_reads_holds_its_server_back() -> None:
+    sent, piece = 0, b"x" * 65536
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await request_of(reader)
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(piece) * 1000}\r\n\r\n".encode())
+        for _ in range(1000):
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+
+    async with listening(serve) as port, calling(port) as transport:
+        stream = await transport.stream(Call("GET", "/log"))
+        await asyncio.sleep(0.3)
+        assert sent < len(piece) * 500
+        assert stream.chunks is not None
+        assert sum([len(each) async for each in stream.chunks]) == len(piece) * 1000
+
+
+async def test_a_value_cannot_begin_another_line() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer((await request_of(reader)).encode()))
+
+    async with listening(serve) as port, calling(port, token="a\r\nx-evil: 1") as transport:
+        found = await transport.request(Call("GET", "/api"))
+
+    assert b"\r\nx-evil" not in found.payload.data
+
+
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while data := await reader.read(65536):
         writer.write(data)

@@ -9,11 +9,20 @@ import click
 from fleetqueue import __version__
 from fleetqueue.errors import FleetqueueError
 
-COMMANDS = ("controller", "crds", "install", "serve", "version")
+COMMANDS = (
+    "up", "down", "status", "join", "leave", "controller", "crds", "install", "kueue", "serve",
+    "version",
+)  # fmt: skip
 HELP = {
     "controller": "Run Kueue's controllers against any Kubernetes cluster.",
     "crds": "Print the CustomResourceDefinitions that fleetqueue knows.",
+    "down": "Stop the manager and workers of this machine.",
+    "join": "Add a cluster to the workers of a manager.",
+    "leave": "Take a cluster off the workers of a manager.",
+    "status": "Show the manager and workers of this machine.",
+    "up": "Start a manager and workers on this machine, joined and ready for jobs.",
     "install": "Prepare a Kubernetes cluster for the controllers.",
+    "kueue": "Queues and workloads of Kueue, as kueuectl has them.",
     "serve": "Run a Kubernetes API server in this process.",
     "version": "Print the version of fleetqueue and of the Kubernetes API it speaks.",
 }

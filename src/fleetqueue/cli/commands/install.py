@@ -1,4 +1,6 @@
-"""`fleetqueue install`: CRDs, roles and webhook registrations on any Kubernetes cluster."""
+"""`fleetqueue install`: CRDs, roles, Services and webhook registrations on any Kubernetes
+cluster.
+"""
 
 import asyncio
 from typing import Any
@@ -10,13 +12,22 @@ from fleetqueue.cli.attaching import attaching, read_options
 
 @click.command()
 @attaching
-def install(**options: Any) -> None:
+@click.option("--print", "prints", is_flag=True, help="Print all of it as YAML, and make nothing.")
+def install(prints: bool, **options: Any) -> None:
     """Prepare a Kubernetes cluster for the controllers.
 
-    Makes or updates the CRDs of Kueue, the roles for its users and the registrations of our
-    webhooks. `fleetqueue controller` does the work afterwards.
+    Makes or updates the CRDs of Kueue, the roles for its users and for the controllers, their
+    ServiceAccount, and the registrations of our webhooks. `fleetqueue controller` does the work
+    afterwards.
     """
-    from fleetqueue import attached
+    from fleetqueue import attached, installation
 
-    for name in asyncio.run(attached.install(read_options(**options))):
+    read = read_options(**options)
+    if prints:
+        from fleetqueue.base import documents
+
+        objects = installation.objects(attached.wanted(read))
+        click.echo(documents.dump_all(objects), nl=False)
+        return
+    for name in asyncio.run(attached.install(read)):
         click.echo(name)

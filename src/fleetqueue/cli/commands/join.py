@@ -1,0 +1,48 @@
+"""`fleetqueue join`: a further cluster becomes a worker."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG, directory_at
+
+
+@click.command(
+    help="Add a cluster to the workers of a manager.\n\n"
+    "Makes an account with a role of least rights on the worker, and on the manager a Secret with "
+    "its kubeconfig, a MultiKueueCluster, and an entry in the MultiKueueConfig."
+)
+@click.option("--kubeconfig", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              required=True, help="The worker's, with the rights of an administrator.")  # fmt: skip
+@click.option("--context", default="", help="Which context of it.")
+@click.option("--name", default="", help="What the manager calls it.  [default: the context]")
+@click.option("--server", default="",
+              help="Where the manager reaches it, if not where the kubeconfig says.")  # fmt: skip
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE",
+              help="A label of its MultiKueueCluster.")  # fmt: skip
+@click.option("--config", "config_name", default="multikueue", show_default=True,
+              help="The MultiKueueConfig that lists it; empty: none.")  # fmt: skip
+@DIRECTORY
+@MANAGER_KUBECONFIG
+@MANAGER_CONTEXT
+def join(
+    kubeconfig: Path,
+    context: str,
+    name: str,
+    server: str,
+    labels: tuple[str, ...],
+    config_name: str,
+    directory: Path,
+    manager_kubeconfig: Path | None,
+    manager_context: str,
+) -> None:
+    from fleetqueue.cli import fleets
+
+    manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
+    worker = fleets.access(kubeconfig, context)
+    pairs = dict(each.partition("=")[::2] for each in labels)
+    called = name or worker.name
+    asyncio.run(fleets.join(manager, worker, called, server or worker.server, pairs, config_name))
+    click.echo(f"joined: MultiKueueCluster/{called}")
+    click.echo(f"watch it connect: kubectl get multikueuecluster {called}")

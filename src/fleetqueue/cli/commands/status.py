@@ -1,0 +1,31 @@
+"""`fleetqueue status`: what runs of the fleet on this machine, and which workers are there."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from fleetqueue.cli.fleets import DIRECTORY, directory_at
+
+
+@click.command(help="Show the manager and workers of this machine.")
+@DIRECTORY
+def status(directory: Path) -> None:
+    from fleetqueue.cli import fleets
+
+    home = directory_at(directory)
+    record = home.read()
+    if record is None:
+        raise click.ClickException(f"there is no fleet in {home.path}; start one: fleetqueue up")
+    rows = asyncio.run(fleets.rows(home, record))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        line = "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        click.echo(line.rstrip())
+    if home.pid() is None:
+        raise SystemExit(3)
+    for name in [row[0] for row in rows if row[1] == "ended"]:
+        click.echo(
+            f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down` and `fleetqueue up`"
+            " bring it back with all it had"
+        )

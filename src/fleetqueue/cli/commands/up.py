@@ -1,0 +1,64 @@
+"""`fleetqueue up`: a manager and its workers on this machine, joined and ready for jobs."""
+
+import gc
+from pathlib import Path
+
+import click
+
+from fleetqueue.cli.fleets import DIRECTORY, directory_at
+
+
+@click.command(
+    help="Start a manager and workers on this machine, joined and ready for jobs.\n\n"
+    "Each is a Kubernetes cluster in a process of its own. Their state is in DIR and survives "
+    "`fleetqueue down`; DIR/kubeconfig has a context for each: manager, worker-1, worker-2 …"
+)
+@DIRECTORY
+@click.option("--workers", type=click.IntRange(1, 20), default=None,
+              help="How many workers.  [default: 3, or as many as there were]")  # fmt: skip
+@click.option("--cpu", default=None,
+              help="What each worker offers, whatever this machine has.  [default: 9]")  # fmt: skip
+@click.option("--memory", default=None, help="The same for memory.  [default: 36Gi]")
+@click.option("--gpus", type=click.IntRange(0, 1024), default=None,
+              help="The same for GPUs.  [default: 0]")  # fmt: skip
+@click.option("--simulate/--no-simulate", default=None,
+              help="Pods are simulated: no process is started.")  # fmt: skip
+@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              default=None, help="Kueue's configuration file for the manager.")  # fmt: skip
+@click.option("--bare/--no-bare", default=None,
+              help="Join and configure nothing: empty clusters.")  # fmt: skip
+def up(
+    directory: Path,
+    workers: int | None,
+    cpu: str | None,
+    memory: str | None,
+    gpus: int | None,
+    simulate: bool | None,
+    config: Path | None,
+    bare: bool | None,
+) -> None:
+    # All that is loaded here is shared with the clusters, and nothing of it is ever garbage.
+    gc.disable()
+    from fleetqueue.cli import fleets
+
+    home = directory_at(directory)
+    wanted = {
+        "cpu": cpu,
+        "memory": memory,
+        "gpus": gpus,
+        "is_bare": bare,
+        "simulates": simulate,
+        "config": None if config is None else str(config.resolve()),
+    }
+    asked = {name: value for name, value in wanted.items() if value is not None}
+    if home.pid() is None:
+        record = fleets.start(home, workers, asked)
+    elif workers is not None or asked:
+        raise click.ClickException(
+            f"a fleet runs in {home.path} already; run `fleetqueue down --dir {home.path}` first to"
+            " start it with other options"
+        )
+    else:
+        record = fleets.found_running(home)
+    for line in fleets.next_steps(home, record):
+        click.echo(line)

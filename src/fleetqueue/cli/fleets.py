@@ -1,0 +1,245 @@
+"""What the commands about a fleet share: where it is, how it starts, stops and looks."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from fleetqueue.errors import UserError
+from fleetqueue.local_fleet.directory import DEFAULT, MANAGER, Directory, Record, members
+
+if TYPE_CHECKING:
+    from fleetqueue.kube.client import Client
+    from fleetqueue.kube.kubeconfig import Access
+
+WORKERS = 3
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.05
+
+DIRECTORY = click.option(
+    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT,
+    show_default=True, help="Where the fleet's state and kubeconfig are.",
+)  # fmt: skip
+MANAGER_KUBECONFIG = click.option(
+    "--manager-kubeconfig", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    default=None, help="A manager other than the fleet's in DIR.",
+)  # fmt: skip
+MANAGER_CONTEXT = click.option("--manager-context", default="", help="Which context of it.")
+
+
+def directory_at(path: Path) -> Directory:
+    return Directory(path.expanduser().resolve())
+
+
+def start(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> Record:
+    """What is not asked for is as it was the last time."""
+    from fleetqueue.local_fleet import starting
+
+    known = home.read()
+    count = workers or (len(known.workers) if known is not None else 0) or WORKERS
+    wanted = msgspec.structs.replace(known or Record(), **asked, is_furnished=False)
+    starting.check(wanted)
+    home.prepare()
+    record = msgspec.structs.replace(wanted, members=members(count, known))
+    starting.run_detached(home, record)
+    return furnish(home, record, known if known is not None and known.is_furnished else None)
+
+
+def found_running(home: Directory) -> Record:
+    """What was interrupted before all was in place is finished now."""
+    record = home.read()
+    if record is None:
+        raise UserError(
+            f"a fleet runs in {home.path}, but its fleet.json is gone: stop it with `fleetqueue"
+            f" down --dir {home.path}`"
+        )
+    return record if record.is_bare or record.is_furnished else furnish(home, record)
+
+
+def furnish(home: Directory, record: Record, before: Record | None = None) -> Record:
+    """For a fleet that runs; it is noted when all of it is done."""
+    home.write_kubeconfig(record.members)
+    if record.is_bare:
+        return record
+    asyncio.run(_furnish(home, record, before))
+    done = msgspec.structs.replace(record, is_furnished=True)
+    home.write(done)
+    return done
+
+
+async def _furnish(home: Directory, record: Record, before: Record | None) -> None:
+    from fleetqueue.local_fleet import furnishing
+
+    def open_named(name: str) -> "Client":
+        return open_client(access(home.kubeconfig, name))
+
+    await furnishing.furnish(record, open_named, before)
+
+
+def stop(home: Directory) -> None:
+    from fleetqueue.base.clock import SystemClock
+
+    pid = home.pid()
+    if not pid:
+        return
+    os.kill(pid, signal.SIGTERM)
+    clock = SystemClock()
+    deadline = clock.monotonic() + STOP_SECONDS
+    while home.pid() is not None:
+        if clock.monotonic() > deadline:
+            raise UserError(f"the fleet's process {pid} does not stop: see {home.path / 'logs'}")
+        asyncio.run(asyncio.sleep(POLL_SECONDS))
+
+
+def next_steps(home: Directory, record: Record) -> list[str]:
+    file = home.kubeconfig
+    contexts = ", ".join(each.name for each in record.members)
+    lines = [f"running: {contexts}", "", f"  export KUBECONFIG={file}"]
+    if not record.is_bare:
+        queue = "kueue.x-k8s.io/queue-name=user-queue"
+        lines += [
+            f"  kubectl create job hello --image=host -o yaml --dry-run=client -- echo hello |"
+            f" kubectl label --local -f - -o yaml {queue} | kubectl apply -f -",
+            "  kubectl get workloads,jobs",
+            "  kubectl get multikueueclusters",
+        ]
+    return [
+        *lines,
+        f"  fleetqueue status --dir {home.path}",
+        f"  fleetqueue down --dir {home.path}",
+    ]
+
+
+# Clusters
+
+
+def access(kubeconfig: Path, context: str = "") -> "Access":
+    from fleetqueue.kube.auth import find_access
+
+    return find_access(kubeconfig, context)
+
+
+def manager_access(home: Directory, kubeconfig: Path | None, context: str) -> "Access":
+    if kubeconfig is not None:
+        return access(kubeconfig, context)
+    if not home.kubeconfig.exists():
+        raise UserError(
+            f"there is no fleet in {home.path}: start one with `fleetqueue up`, or name a manager"
+            " with --manager-kubeconfig"
+        )
+    return access(home.kubeconfig, context or "manager")
+
+
+def open_client(to: "Access") -> "Client":
+    from random import SystemRandom
+
+    from fleetqueue.base.clock import SystemClock
+    from fleetqueue.kube.connect import connect_to
+
+    return connect_to(to, clock=SystemClock(), random=SystemRandom())
+
+
+async def join(
+    manager: "Access",
+    worker: "Access",
+    name: str,
+    server: str,
+    labels: dict[str, str],
+    config_name: str,
+) -> None:
+    from fleetqueue.jobs import registry
+    from fleetqueue.local_fleet import joining
+
+    jobs = [kind.resource for kind in registry.all_kinds()]
+    async with AsyncExitStack() as stack:
+        here, there = open_client(manager), open_client(worker)
+        stack.push_async_callback(here.close)
+        stack.push_async_callback(there.close)
+        await joining.join(here, there, name, server, jobs, labels=labels)
+        if config_name:
+            await joining.list_cluster(here, config_name, name)
+
+
+async def leave(manager: "Access", name: str, config_name: str) -> list[str]:
+    from fleetqueue.local_fleet import joining
+
+    client = open_client(manager)
+    try:
+        await joining.unlist_cluster(client, config_name, name)
+        return await joining.leave(client, name)
+    finally:
+        await client.close()
+
+
+async def rows(home: Directory, record: Record) -> list[list[str]]:
+    """A table: what runs, where, and whether the manager reaches it."""
+    found = [["NAME", "STATE", "PID", "SERVER", "CONNECTED", "WORKLOADS"]]
+    if home.pid() is None:
+        return found + [[each.name, "stopped", "", each.url, "", ""] for each in record.members]
+    clients = {
+        each.name: open_client(access(home.kubeconfig, each.name)) for each in record.members
+    }
+    try:
+        connected = await _connections(clients[MANAGER])
+        told = await asyncio.gather(*(_workloads(clients[each.name]) for each in record.members))
+    finally:
+        for client in clients.values():
+            await client.close()
+    for member, workloads in zip(record.members, told, strict=True):
+        state = "running" if workloads is not None else _why_silent(home, member.name)
+        reached = "" if member.is_manager else connected(member.name)
+        pid = home.pid_of(member.name)
+        found.append([member.name, state, pid, member.url, reached, _counts(workloads)])
+    return found
+
+
+def _why_silent(home: Directory, name: str) -> str:
+    return "does not answer" if home.is_alive(name) else "ended"
+
+
+async def _connections(manager: "Client") -> Callable[[str], str]:
+    """Whether the manager reaches the worker of a name."""
+    from fleetqueue.kube.errors import KubeError
+    from fleetqueue.multikueue import kinds
+
+    try:
+        found = (await manager.list(kinds.CLUSTER)).items
+    except KubeError:
+        return lambda name: "unknown"
+    joined = {each["metadata"]["name"]: _active(each) for each in found}
+    return lambda name: joined.get(name, "not joined")
+
+
+async def _workloads(client: "Client") -> Sequence[Any] | None:
+    from fleetqueue.kube.errors import KubeError
+    from fleetqueue.multikueue import kinds
+
+    try:
+        return (await client.list(kinds.WORKLOAD)).items
+    except KubeError:
+        return None
+
+
+def _active(cluster: Mapping[str, Any]) -> str:
+    conditions = (cluster.get("status") or {}).get("conditions") or ()
+    found = next((each for each in conditions if each["type"] == "Active"), None)
+    if found is None:
+        return "unknown"
+    return "yes" if found["status"] == "True" else f"no: {found['message']}"
+
+
+def _counts(workloads: Sequence[Any] | None) -> str:
+    if workloads is None:
+        return ""
+    from fleetqueue.api.kueue import admission_status as status
+
+    finished = [each for each in workloads if status.is_finished(each)]
+    admitted = [each for each in workloads if status.is_admitted(each) and each not in finished]
+    waiting = len(workloads) - len(finished) - len(admitted)
+    return f"{len(admitted)} admitted, {waiting} waiting, {len(finished)} finished"

@@ -1,0 +1,1 @@
+"""A manager and its workers on one machine: started by one command, joined, and kept running."""

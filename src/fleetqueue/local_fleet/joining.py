@@ -1,0 +1,121 @@
+"""Joins a worker to a manager: an account there, a kubeconfig here, a MultiKueueCluster."""
+
+import asyncio
+import base64
+from collections.abc import Iterable
+
+from fleetqueue.errors import UserError
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.errors import AlreadyExists, NotFound
+from fleetqueue.kube.resources import NAMESPACES, Object, Resource
+from fleetqueue.multikueue import kinds, worker_access
+
+MANAGER = "fleetqueue"
+TOKEN_TRIES = 100
+TOKEN_WAIT_SECONDS = 0.1
+
+
+async def join(
+    manager: Client,
+    worker: Client,
+    name: str,
+    server: str,
+    jobs: Iterable[Resource],
+    *,
+    labels: dict[str, str] | None = None,
+    namespace: str = worker_access.NAMESPACE,
+) -> bool:
+    """Whether it is new to the manager. `server`: where the manager reaches the worker; the token's
+    own authority vouches for it.
+    """
+    for obj in worker_access.objects(jobs):
+        await ensure(worker, obj, force=obj["kind"] == "ClusterRole")
+    token, authority = await _token(worker)
+    text = worker_access.kubeconfig(server, authority, token)
+    await ensure(manager, _namespace(namespace))
+    secret = f"{name}-secret"
+    await manager.apply(
+        worker_access.secret(secret, text, namespace), force=True, field_manager=MANAGER
+    )
+    return await ensure(manager, worker_access.cluster(name, secret, labels), force=bool(labels))
+
+
+async def leave(
+    manager: Client, name: str, *, namespace: str = worker_access.NAMESPACE
+) -> list[str]:
+    """What was removed here; the account on the worker stays with the worker."""
+    removed = []
+    for kind, named, space in (
+        (kinds.CLUSTER, name, ""),
+        (kinds.SECRET, f"{name}-secret", namespace),
+    ):
+        try:
+            await manager.delete(kind, named, space)
+            removed.append(f"{kind.kind}/{named}")
+        except NotFound:
+            continue
+    return removed
+
+
+async def ensure(client: Client, obj: Object, *, force: bool = False) -> bool:
+    """Made where it is not there; what is there stays as people have it, unless forced. Whether it
+    is new, or may be.
+    """
+    if force:
+        await client.apply(obj, force=True, field_manager=MANAGER)
+        return True
+    try:
+        await client.create(obj, field_manager=MANAGER)
+    except AlreadyExists:
+        return False
+    return True
+
+
+async def _token(worker: Client) -> tuple[str, bytes]:
+    """A controller of the worker fills the Secret in; that takes a moment."""
+    for _ in range(TOKEN_TRIES):
+        found = await worker.get(kinds.SECRET, worker_access.TOKEN, worker_access.NAMESPACE)
+        data = found.get("data") or {}
+        if data.get("token") and data.get("ca.crt"):
+            token = base64.b64decode(data["token"]).decode()
+            return token, base64.b64decode(data["ca.crt"])
+        await asyncio.sleep(TOKEN_WAIT_SECONDS)
+    raise UserError(
+        f"the worker gave the account {worker_access.ACCOUNT} no token: does its controller for"
+        " service account tokens run?"
+    )
+
+
+def _namespace(name: str) -> Object:
+    return {"apiVersion": NAMESPACES.api_version, "kind": "Namespace", "metadata": {"name": name}}
+
+
+async def list_cluster(manager: Client, config: str, name: str) -> None:
+    """The worker is one of those that a MultiKueueConfig lists."""
+    try:
+        found = await manager.get(kinds.CONFIG, config)
+    except NotFound:
+        spec = {"clusters": [name]}
+        api = {"apiVersion": kinds.CONFIG.api_version, "kind": kinds.CONFIG.kind}
+        await manager.create({**api, "metadata": {"name": config}, "spec": spec})
+        return
+    listed = list(found["spec"]["clusters"])
+    if name not in listed:
+        await _write_clusters(manager, found, [*listed, name])
+
+
+async def unlist_cluster(manager: Client, config: str, name: str) -> None:
+    try:
+        found = await manager.get(kinds.CONFIG, config)
+    except NotFound:
+        return
+    listed = list(found["spec"]["clusters"])
+    kept = [each for each in listed if each != name]
+    if kept and kept != listed:
+        await _write_clusters(manager, found, kept)
+
+
+async def _write_clusters(manager: Client, config: Object, clusters: list[str]) -> None:
+    metadata = {"resourceVersion": config["metadata"]["resourceVersion"]}
+    patch = {"metadata": metadata, "spec": {"clusters": clusters}}
+    await manager.patch(kinds.CONFIG, config["metadata"]["name"], patch, field_manager=MANAGER)

@@ -1,0 +1,142 @@
+"""Runs the clusters of a fleet: the process that `fleetqueue up` leaves behind."""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from fleetqueue.api.quantity import Quantity, QuantityError
+from fleetqueue.app import ServeOptions
+from fleetqueue.embedded.options import LiveOptions
+from fleetqueue.errors import FleetqueueError, UserError
+from fleetqueue.kueue import KueueOptions, read_options
+from fleetqueue.local_fleet.directory import Directory, Member, Record
+from fleetqueue.nursery.parent import Nursery
+from fleetqueue.runtime.nodes import NodeSpec
+
+GPU = "nvidia.com/gpu"
+READY_SECONDS = 60.0
+MESSAGE_BYTES = 64 * 1024
+
+
+def check(record: Record) -> None:
+    """Before anything starts: what cannot be is told in a sentence."""
+    for option, amount, such_as in (
+        ("--cpu", record.cpu, "8 or 500m"),
+        ("--memory", record.memory, "16Gi"),
+    ):
+        if not _is_amount(amount):
+            raise UserError(f'"{amount}" is no amount for {option}: write one such as {such_as}')
+    _queueing_of(record)
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        return Quantity.of(text) > Quantity.of(0)
+    except QuantityError:
+        return False
+
+
+def _queueing_of(record: Record) -> KueueOptions:
+    """The manager's."""
+    if not record.config:
+        return read_options()
+    try:
+        text = Path(record.config).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"the manager's configuration {record.config} cannot be read ({error}): bring it back,"
+            " or name another with --config"
+        ) from error
+    try:
+        return read_options(text)
+    except (FleetqueueError, ValueError) as error:
+        raise UserError(f"the manager's configuration {record.config}: {error}") from error
+
+
+def options_of(directory: Directory, record: Record, member: Member) -> ServeOptions:
+    """What `fleetqueue serve` would be told for one cluster of the fleet."""
+    data = directory.data_of(member.name)
+    queueing = _queueing_of(record) if member.is_manager else read_options()
+    mode: Literal["process", "simulated"] = "simulated" if record.simulates else "process"
+    capacity = {} if member.is_manager else capacity_of(record)
+    node = NodeSpec(member.name, mode=mode, capacity=capacity)
+    live = LiveOptions(data, [node], simulates=record.simulates, gpus=record.gpus, kueue=queueing)
+    return ServeOptions(data, member.port, durability="normal", live=live)
+
+
+def capacity_of(record: Record) -> dict[str, str]:
+    """Of each worker: as much as was asked for, whatever the machine that all of them share has."""
+    made = {"cpu": record.cpu, "memory": record.memory}
+    return {**made, GPU: str(record.gpus)} if record.gpus else made
+
+
+def run(directory: Directory, record: Record, ready: Callable[[], None]) -> None:
+    """Until it is told to stop; `ready` is called when every cluster answers."""
+    with directory.lock(), Nursery() as nursery:
+        directory.write(record)
+        nursery.prepare([options_of(directory, record, each) for each in record.members])
+        for member in record.members:
+            log = directory.log_of(member.name)
+            child = nursery.start(member.name, options_of(directory, record, member), output=log)
+            directory.pid_file(member.name).write_text(f"{child.pid}\n")
+        nursery.wait_ready(READY_SECONDS)
+        ready()
+        nursery.run()
+
+
+def run_detached(directory: Directory, record: Record) -> None:
+    """Returns when every cluster answers; the process that runs them stays behind."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _become_supervisor(directory, record, writer)
+    os.close(writer)
+    try:
+        # Not until its end: the clusters have the other side as well.
+        said = os.read(reader, MESSAGE_BYTES).decode()
+    except KeyboardInterrupt:
+        if pid := directory.pid():
+            os.kill(pid, signal.SIGTERM)
+        raise
+    finally:
+        os.close(reader)
+    os.waitpid(child, 0)
+    if said != "ready":
+        raise UserError(said or f"the fleet did not start: see {directory.path / 'logs'}")
+
+
+def _become_supervisor(directory: Directory, record: Record, writer: int) -> None:
+    """In the child: belongs to no terminal, and to nobody's children."""
+    code = 1
+    try:
+        os.setsid()
+        if os.fork() > 0:
+            os._exit(0)
+        _redirect(directory.log_of("fleet"))
+        run(directory, record, lambda: _tell(writer, "ready"))
+        code = 0
+    except FleetqueueError as error:
+        _tell(writer, str(error))
+    except Exception as error:
+        logging.getLogger(__name__).exception("the fleet failed")
+        _tell(writer, f"the fleet failed: {error}")
+    finally:
+        os._exit(code)
+
+
+def _redirect(log: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, target in ((0, nothing), (1, output), (2, output)):
+        os.dup2(target, number)
+    sys.stdout.flush()
+
+
+def _tell(writer: int, text: str) -> None:
+    os.write(writer, text.encode())
+    os.close(writer)

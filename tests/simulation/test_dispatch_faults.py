@@ -1,0 +1,30 @@
+"""Jobs of all kinds are sent to workers while everything breaks that can: every job ends, on one
+worker at a time, as its pods did; nothing is left behind, and nothing else is touched.
+"""
+
+import os
+
+import pytest
+from tests.support.fault_world import World
+
+from fleetqueue.testing import Fleet
+
+pytestmark = pytest.mark.rule("LOST-1", "LOST-2", "LOST-6", "GC-1", "FLOW-64", "CONN-6")
+
+FIRST = int(os.environ.get("FLEETQUEUE_FIRST_SEED", "0"))
+SEEDS = int(os.environ.get("FLEETQUEUE_SEEDS", "10"))
+JOBS = int(os.environ.get("FLEETQUEUE_JOBS", "60"))
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
+async def test_every_job_ends_once_whatever_breaks(seed: int) -> None:
+    async with Fleet(seed) as fleet:
+        world = World(fleet, JOBS)
+        await world.start()
+        while not world.is_over:
+            await world.round()
+            assert not world.seen.problems
+        await world.come_to_rest()
+        assert not world.seen.problems
+        assert not world.lost()
+        assert not world.leftovers()
