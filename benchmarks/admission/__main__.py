@@ -19,6 +19,7 @@ from benchmarks.admission.doors import DOORS, Door  # noqa: E402
 from benchmarks.admission.loads import LOADS, Load  # noqa: E402
 from benchmarks.admission.runner import Outcome, Runner  # noqa: E402
 from benchmarks.runtime.meter import Cost, cpu_seconds, metered  # noqa: E402
+from fleetqueue.admission.kinds import NODE  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
 from fleetqueue.base.loops import new_runner  # noqa: E402
 from fleetqueue.kube.client import Client  # noqa: E402
@@ -105,6 +106,10 @@ async def _prepare(client: Client, load: Load) -> None:
         async with free:
             for obj in wanted:
                 await client.create(obj)
+                if obj["kind"] == "Node":
+                    # New nodes are tainted as not ready, and nobody here looks after them.
+                    name = obj["metadata"]["name"]
+                    await client.patch(NODE, name, {"spec": {"taints": None}})
 
     await asyncio.gather(*map(create, made[1:]))
     await asyncio.gather(*(create(*objects.queue_of(each)) for each in objects.queue_names(load)))

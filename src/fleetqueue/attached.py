@@ -55,6 +55,8 @@ class AttachOptions:
     """Where the API server finds us; "" : behind the Service in our namespace."""
     leads_alone: bool = False
     """No election: nobody else runs."""
+    has_policy: bool = False
+    """Install the policy that lets any field manager nominate workers."""
 
     @property
     def namespace(self) -> str:
@@ -107,6 +109,7 @@ def wanted(options: AttachOptions) -> installation.Wanted:
         documents.dump(write(options.kueue.config)),
         options.port,
         options.visibility_port,
+        options.has_policy,
     )
 
 

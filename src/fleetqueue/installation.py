@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fleetqueue.api.crd import declared_crds
-from fleetqueue.api.kueue import explanation, manager_roles, roles, visibility
+from fleetqueue.api.kueue import explanation, manager_roles, policies, roles, visibility
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.kueue.roles import JobKind
 from fleetqueue.kube.resources import (
@@ -53,6 +53,8 @@ class Wanted:
     """The configuration file."""
     webhook_port: int = 9443
     visibility_port: int = 8082
+    has_policy: bool = False
+    """Whether the API server itself clears names of workers; for Kubernetes 1.36 and later."""
 
 
 def objects(wanted: Wanted) -> Iterator[Object]:
@@ -71,6 +73,8 @@ def objects(wanted: Wanted) -> Iterator[Object]:
         yield _service(namespace, reach.service, 443, wanted.webhook_port, None)
     yield from registrations(NAME, wanted.webhooks, reach, selector)
     yield from visibility_services(namespace, reach, wanted.visibility_port)
+    if wanted.has_policy:
+        yield from policies.objects()
 
 
 def registration() -> Registration:

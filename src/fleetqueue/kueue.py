@@ -16,7 +16,9 @@ from fleetqueue.api.kueue.config import (
     read_configuration,
     validate_configuration,
 )
+from fleetqueue.api.kueue.config.reading import DEFAULT_NAMESPACE
 from fleetqueue.api.kueue.config.types import API_VERSION, KIND
+from fleetqueue.api.kueue.merged_status import merge_patch
 from fleetqueue.api.kueue.roles import JobKind
 from fleetqueue.api.served_groups import ServedGroup
 from fleetqueue.base import documents
@@ -24,6 +26,7 @@ from fleetqueue.errors import InvalidInput
 from fleetqueue.jobs import controller, extra, registry
 from fleetqueue.jobs import settings as job_settings
 from fleetqueue.jobs import webhook as job_webhooks
+from fleetqueue.jobs.resources import WORKLOAD
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.frame import Caches, controller_of
@@ -59,23 +62,26 @@ class KueueOptions:
         return job_settings.read_settings(self.config, self.gates, self.blueprints)
 
 
-def everything() -> Configuration:
+def everything(namespace: str = DEFAULT_NAMESPACE) -> Configuration:
     """What an embedded cluster runs where nothing else is asked for: every kind of job."""
     frameworks = sorted(kind.framework for kind in registry.all_kinds())
-    return read_configuration(
-        {"apiVersion": API_VERSION, "kind": KIND, "integrations": {"frameworks": frameworks}}
-    )
+    document = {"apiVersion": API_VERSION, "kind": KIND, "integrations": {"frameworks": frameworks}}
+    return read_configuration(document, namespace)
 
 
 def read_options(
     text: str | None = None,
     wanted: Mapping[str, bool] | None = None,
     blueprints: Blueprints | None = None,
+    namespace: str = DEFAULT_NAMESPACE,
 ) -> KueueOptions:
     """`text` is a configuration file, `wanted` the gates of the command line; not both may set
-    gates.
+    gates. `namespace`: where we are, if the file does not say it.
     """
-    config = everything() if text is None else read_configuration(documents.load(text))
+    if text is None:
+        config = everything(namespace)
+    else:
+        config = read_configuration(documents.load(text), namespace)
     if wanted and config.feature_gates:
         raise InvalidInput(gates.BOTH_GIVEN)
     if errors := validate_configuration(config):
@@ -107,6 +113,9 @@ def install(
     if is_served(provisioning_kinds.REQUEST):
         for operator in provisioning.operators():
             manager.add(controller_of(operator)(manager.cluster))
+    if options.gates["WorkloadRequestUseMergePatch"]:
+        manager.cluster.merged[WORKLOAD] = merge_patch
+    manager.set_workers(options.config.controller.group_kind_concurrency)
     return made
 
 
@@ -122,7 +131,9 @@ def install_dispatching(
     if not options.gates["MultiKueue"]:
         return None
     settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
-    return dispatching.install(manager, settings, connect, admission.metrics, is_served, farewell)
+    made = dispatching.install(manager, settings, connect, admission.metrics, is_served, farewell)
+    manager.set_workers(options.config.controller.group_kind_concurrency)
+    return made
 
 
 def dispatched(cluster: Cluster, options: KueueOptions, workers: Connections) -> Dispatched:

@@ -35,7 +35,8 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 def test_version() -> None:
-    assert run("version") == (0, f"fleetqueue {__version__}\nKubernetes API v1.34.4\n", "")
+    told = f"fleetqueue {__version__}\nKubernetes API v1.34.4\nKueue v0.20.0\n"
+    assert run("version") == (0, told, "")
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

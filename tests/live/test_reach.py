@@ -42,12 +42,12 @@ class Fleet:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._kubectl = str(binaries() / "kubectl")
-        self._fleetqueue("up", "--workers", "1")
+        self._control("up", "--workers", "1")
 
     def stop(self) -> None:
-        self._fleetqueue("down")
+        self._control("down")
 
-    def _fleetqueue(self, *words: str) -> None:
+    def _control(self, *words: str) -> None:
         command = [sys.executable, "-m", "fleetqueue", *words, "--dir", str(self.directory)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
         assert done.returncode == 0, done.stderr
@@ -61,6 +61,21 @@ class Fleet:
             "KUBECTL_REMOTE_COMMAND_WEBSOCKETS": word,
             "KUBECTL_PORT_FORWARD_WEBSOCKETS": word,
         }
+
+    def fleetqueue(
+        self, *words: str, stdin: str = "", code: int = 0
+    ) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "fleetqueue", words[0], "--context", "manager"]
+        done = subprocess.run(
+            [*command, *words[1:]],
+            env=self.env(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_MAX,
+        )
+        assert done.returncode == code, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done
 
     def run(
         self,
@@ -330,3 +345,16 @@ def test_pods_of_operators_are_found_by_their_labels(fleet: Fleet) -> None:
     ]
     refused = fleet.run("exec", "ranks-worker-0", "--", "id", code=1).stderr
     assert "completed pod" in refused
+
+
+def test_the_command_line_finds_the_way_from_any_manager(fleet: Fleet, web: str) -> None:
+    """With the Secret of the worker, and no help of the manager's server."""
+    said = fleet.fleetqueue("logs", "job/web", "--timestamps", "--tail", "1")
+    assert re.fullmatch(r"\d{4}-\S+Z serving\n", said.stdout)
+    assert fleet.fleetqueue("logs", "web", "--prefix").stdout == f"[pod/{web}/main] serving\n"
+    assert fleet.fleetqueue("exec", "web", "--", "echo", "hi").stdout == "hi\n"
+    fleet.fleetqueue("exec", "web", "--", "sh", "-c", "exit 3", code=3)
+    long = "x" * 300_000
+    assert fleet.fleetqueue("exec", "-i", "web", "--", "cat", stdin=long).stdout == long
+    missing = fleet.fleetqueue("logs", "job/nothing", code=1).stderr
+    assert missing.startswith('error: no Workload in namespace "default" belongs to job/nothing')

@@ -7,7 +7,6 @@ moment only.
 import asyncio
 import os
 import random
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import Object
 from fleetqueue.testing import CALM, STORM, Fleet, FleetCluster
 from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
+from support.quota_ledger import QuotaLedger
 
 pytestmark = pytest.mark.rule("kueue 3.3", "kueue 3.4", "kueue 6.4")
 
@@ -39,47 +39,12 @@ class Rows(dict[int, Row]):
 
     def __init__(self, rows: Mapping[int, Row]) -> None:
         super().__init__(rows)
-        self._held: dict[str, tuple[str, int]] = {}
-        """By uid: the ClusterQueue whose quota is held, and how much of it."""
-        self.finished: set[str] = set()
-        self.evictions: set[str] = set()
-        self.problems: list[str] = []
+        self.ledger = QuotaLedger(dict.fromkeys(QUEUES, "all"), NOMINAL, BORROWED)
 
     def __setitem__(self, revision: int, row: Row) -> None:
         super().__setitem__(revision, row)
         if row.resource.startswith("workloads."):
-            self._saw(codec.decode(row.value), is_gone=row.is_delete)
-
-    def _saw(self, obj: Object, *, is_gone: bool) -> None:
-        name, uid = obj["metadata"]["name"], obj["metadata"]["uid"]
-        if is_gone:
-            self.problems.append(f"{name} is gone")
-        if uid in self.finished and not status.is_finished(obj):
-            self.problems.append(f"{name} was finished and is no more")
-        if status.is_evicted(obj):
-            self.evictions.add(uid)
-        if status.is_finished(obj):
-            self.finished.add(uid)
-        if status.is_finished(obj) or not status.has_quota(obj):
-            self._held.pop(uid, None)
-            return
-        holds = held_by(obj)
-        if self._held.setdefault(uid, holds) != holds:
-            self.problems.append(f"{name} held {self._held[uid]} and holds {holds}")
-        self._add_up(name)
-
-    def _add_up(self, name: str) -> None:
-        used: Counter[str] = Counter()
-        for queue, amount in self._held.values():
-            used[queue] += amount
-        if max(used.values()) > NOMINAL + BORROWED or used.total() > NOMINAL * len(QUEUES):
-            self.problems.append(f"oversold by {name}: {dict(used)}")
-
-
-def held_by(obj: Object) -> tuple[str, int]:
-    admission = obj["status"]["admission"]
-    amounts = [int(each["resourceUsage"]["cpu"]) for each in admission["podSetAssignments"]]
-    return admission["clusterQueue"], sum(amounts)
+            self.ledger.saw(codec.decode(row.value), is_gone=row.is_delete)
 
 
 class World:
@@ -220,11 +185,13 @@ async def test_every_workload_ends_and_quota_is_never_oversold(seed: int) -> Non
         world.cluster.set_weather(replace(STORM, late_watch=0.3))
         while len(world.made) < WORKLOADS:
             await world.round(chance_of_kill=0.4)
-            assert not world.rows.problems
+            assert not world.rows.ledger.problems
         await world.come_to_rest()
-        assert not world.rows.problems
+        assert not world.rows.ledger.problems
         names = {each["metadata"]["name"] for each in await world.workloads()}
         assert names == world.made
-        assert len(world.rows.finished) == len(names)
+        assert len(world.rows.ledger.finished) == len(names)
         if seed in PREEMPTING:
-            assert world.rows.evictions, "nothing was preempted: this shows less than it should"
+            assert world.rows.ledger.evictions, (
+                "nothing was preempted: this shows less than it should"
+            )

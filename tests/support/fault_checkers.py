@@ -67,6 +67,8 @@ class Seen:
     wishes: Mapping[str, Wish]
     quota: Mapping[str, int]
     """Cpu, by cluster."""
+    deleted: set[str] = field(default_factory=set)
+    """Jobs that were taken away from the manager."""
     problems: list[str] = field(default_factory=list)
     finished: dict[str, str] = field(default_factory=dict)
     """By job: with which reason its Workload finished on the manager."""
@@ -142,6 +144,8 @@ class Seen:
         assert condition is not None
         reason, wish = str(condition["reason"]), self.wishes[name]
         self.finished[name] = reason
+        if name in self.deleted:
+            return
         worker = str((obj.get("status") or {}).get("clusterName") or "")
         if reason == "Succeeded":
             done = len(self._succeeded[worker, name])

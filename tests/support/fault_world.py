@@ -4,8 +4,8 @@ servers killed, tokens changed, bad weather everywhere, clocks that disagree.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from tests.support import dispatching, fault_jobs
 from tests.support import kueue as objects
 from tests.support.dispatching import CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, TOKEN
 from tests.support.fault_checkers import MANAGER, Rows, Seen, is_ours
-from tests.support.fault_jobs import Family, Wish
 from tests.support.links import Link, connector
 from tests.support.simulated import SITE
 from tests.support.whole import CONFIGURATION
@@ -40,7 +39,7 @@ from fleetqueue.testing import CALM, Fleet, FleetCluster, Weather, namespace
 
 WORKERS = tuple(f"worker{number}" for number in range(1, 6))
 MANAGER_QUOTA, WORKER_QUOTA = 24, 6
-GC_SECONDS, LOST_SECONDS = 30, 60
+GC_SECONDS, LOST_SECONDS = 20, 45
 DISPATCHERS = (
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "kueue.x-k8s.io/multikueue-dispatcher-incremental",
@@ -92,7 +91,6 @@ class World:
         self.rows: dict[str, Rows] = {}
         self.foreign: dict[tuple[str, str], tuple[Resource, str]] = {}
         """By worker and name: its kind and uid."""
-        self.deleted: set[str] = set()
         self._left = [obj for wish in self.wishes.values() for obj in wish.objects]
         self._restarts: dict[str, list[Callable[[], Any]]] = {}
         self._lasting: list[Lasting] = []
@@ -267,7 +265,7 @@ class World:
         if not made or self.random.random() < 0.7:
             return
         wish = self.wishes[self.random.choice(made)]
-        self.deleted.add(wish.name)
+        self.seen.deleted.add(wish.name)
         for obj in wish.objects:
             kind = next(k for k in self._kinds() if k.kind == obj["kind"])
             try:
@@ -369,7 +367,7 @@ class World:
             await cluster.restart()
 
     def _for_a_while(self, end: Callable[[], Any]) -> None:
-        seconds = self.random.choice((1.0, 5.0, 20.0, 60.0, 200.0)) * self.random.uniform(0.5, 1.5)
+        seconds = self.random.choice((1.0, 5.0, 20.0, 90.0)) * self.random.uniform(0.5, 1.5)
         now = asyncio.get_running_loop().time()
         self._lasting.append(Lasting(now + seconds, end))
 
@@ -415,7 +413,7 @@ class World:
         return self._unfinished() <= {name for _, name in self.foreign}
 
     def _unfinished(self) -> set[str]:
-        return self.wishes.keys() - self.seen.finished.keys() - self.deleted
+        return self.wishes.keys() - self.seen.finished.keys() - self.seen.deleted
 
     async def _remove_foreign(self) -> None:
         for (worker, name), (kind, uid) in self.foreign.items():
@@ -438,13 +436,11 @@ class World:
 
     def lost(self) -> list[str]:
         """Jobs that are not there any more, though nobody took them away."""
-        found = {
-            (obj["kind"], obj["metadata"]["name"]) for obj in self.rows[MANAGER].objects()
-        }
+        found = {(obj["kind"], obj["metadata"]["name"]) for obj in self.rows[MANAGER].objects()}
         wanted = [
             (obj["kind"], obj["metadata"]["name"])
             for wish in self.wishes.values()
-            if wish.name not in self.deleted
+            if wish.name not in self.seen.deleted
             for obj in wish.objects
         ]
         return [f"{kind} {name}" for kind, name in wanted if (kind, name) not in found]

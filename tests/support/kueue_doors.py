@@ -102,9 +102,11 @@ def install(server: Server, directory: Path, port: int, *flags: str) -> None:
     run(directory, "install", "--kubeconfig", str(server.kubeconfig), *_url(port), *flags)
 
 
-def start_controller(server: Server, directory: Path, port: int, *flags: str) -> None:
+def start_controller(
+    server: Server, directory: Path, port: int, *flags: str, is_verbose: bool = True
+) -> None:
     """With the rights of its own account; returns when its webhooks answer."""
-    rights = ["--kubeconfig", str(account(server, directory)), "--verbose"]
+    rights = ["--kubeconfig", str(account(server, directory)), *["--verbose"] * is_verbose]
     listen = ["--webhook-host", "127.0.0.1", "--webhook-port", str(port)]
     arguments = command("controller", *rights, *_url(port), *listen, *flags)
     with (directory / "controller.log").open("ab") as log:

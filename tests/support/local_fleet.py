@@ -21,6 +21,8 @@ class LocalFleet:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.kubeconfig = path / "kubeconfig"
+        self.said = ""
+        """At its latest start."""
 
     def command(self, *words: str, code: int = 0) -> str:
         """Runs `fleetqueue`; what it says, which is on one side only."""
@@ -36,15 +38,11 @@ class LocalFleet:
         return said
 
     def up(self, *options: str, code: int = 0) -> str:
-        return self.command("up", "--dir", str(self.path), *options, code=code)
+        self.said = self.command("up", "--dir", str(self.path), *options, code=code)
+        return self.said
 
     def down(self) -> str:
         return self.command("down", "--dir", str(self.path))
-
-    def status(self, code: int = 0) -> list[list[str]]:
-        """The rows, each without what it counts."""
-        said = self.command("status", "--dir", str(self.path), code=code)
-        return [line.split("   ") for line in said.splitlines()]
 
     @property
     def names(self) -> list[str]:

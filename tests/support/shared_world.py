@@ -6,6 +6,7 @@ its own, and finds nothing that was left.
     await world.passes(seconds=5)
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,9 +29,9 @@ from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue import kinds, parts
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.runtime.kinds import POD
-from fleetqueue.testing import Fleet
+from fleetqueue.testing import Fleet, NotSettled
 
-NEVER = "never"
+SETTLE_SECONDS_MAX = 300.0
 READY = 'The workload was admitted on "{}"'.format
 CRD_GROUPS = {
     "jobsets": "jobset.x-k8s.io",
@@ -125,8 +126,7 @@ class SharedWorld:
 
     async def stop_queue(self, side: Side, policy: str) -> None:
         patch = {"spec": {"stopPolicy": policy}}
-        await side.client.patch(kinds.CLUSTER_QUEUE, CLUSTER_QUEUE, patch)
-        await self.fleet.settle()
+        await side.patch(kinds.CLUSTER_QUEUE, CLUSTER_QUEUE, patch)
 
     # What is seen
 
@@ -180,6 +180,16 @@ class SharedWorld:
         return sum(float(each.value) for each in found)
 
 
+class Brisk(Fleet):
+    """One that is quiet soon, or never."""
+
+    async def settle(self) -> None:
+        try:
+            await asyncio.wait_for(super().settle(), SETTLE_SECONDS_MAX)
+        except TimeoutError:
+            raise NotSettled(f"still busy: {', '.join(self._busy())}") from None
+
+
 class Kept:
     """The metrics of the manager that runs now."""
 
@@ -215,7 +225,7 @@ async def start(
     operators = {each.name: each for family in families for each in family.operators}
     found = [CRD_GROUPS.get(crd, "kubeflow.org") for family in families for crd in family.crds]
     kept = Kept()
-    async with Fleet() as fleet:
+    async with Brisk() as fleet:
         world = await dispatching.start(
             fleet,
             workers=workers,

@@ -27,6 +27,8 @@ from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
 
 Json = dict[str, Any]
+HEADS_MAX = 64
+"""Where so many are about to be tried, whole trees wait for the next cycle."""
 
 
 class _Reading(NamedTuple):
@@ -69,6 +71,8 @@ class Ledger(QueueBook):
         """By the root of their tree, ClusterQueues whose head waits for something to change."""
         self._hot: set[str] = set()
         """ClusterQueues in which something may wait to be tried."""
+        self._last_root = ""
+        """Where the last heads were taken from, if not from everywhere."""
         self._assumed: dict[Key, Workload] = {}
         self._evicting: set[Key] = set()
         """Those that are being evicted: decisions see them as evicted already."""
@@ -264,20 +268,36 @@ class Ledger(QueueBook):
         """One of each ClusterQueue that may admit, which is being tried from now on.
 
         Heads that wait for a change come along where others of their tree are tried: what they are
-        entitled to is kept from those.
+        entitled to is kept from those. Trees know nothing of each other: where there are many
+        heads, those of some trees are tried, and those of the others next.
         """
-        heads = []
+        heads: list[Workload] = []
         for name in list(self._hot):
             self._hot |= self._blocked.pop(self._root_of(name), set())
+        for root, names in self._hot_trees():
+            heads += filter(None, map(self._pop_head, names))
+            if len(heads) >= HEADS_MAX:
+                self._last_root = root
+                break
+        return sorted(heads, key=lambda head: head.cluster_queue)
+
+    def _hot_trees(self) -> list[tuple[str, list[str]]]:
+        """Those first that were not tried the last time."""
+        found: dict[str, list[str]] = {}
         for name in sorted(self._hot):
-            queue = self.pending.get(name)
-            if queue is None or not queue.has_work():
-                self._hot.discard(name)
-            elif self.is_active(name) and (head := queue.pop()) is not None:
-                # The next one has its turn when this one is admitted, parked or gone.
-                self._hot.discard(name)
-                heads.append(head)
-        return heads
+            found.setdefault(self._root_of(name), []).append(name)
+        return sorted(found.items(), key=lambda tree: (tree[0] <= self._last_root, tree[0]))
+
+    def _pop_head(self, name: str) -> Workload | None:
+        queue = self.pending.get(name)
+        if queue is None or not queue.has_work():
+            self._hot.discard(name)
+            return None
+        head = queue.pop() if self.is_active(name) else None
+        if head is not None:
+            # The next one has its turn when this one is admitted, parked or gone.
+            self._hot.discard(name)
+        return head
 
     def assume(self, workload: Workload) -> None:
         """The quota is taken before the write that says so is answered."""

@@ -36,6 +36,7 @@ UNPARK_SECONDS = 0.1
 """So long are changes collected before parked workloads are tried again, each tree once."""
 PAUSE_SECONDS = 0.001
 PAUSE_SECONDS_MAX = 0.010
+REST_SECONDS_MAX = 0.25
 SECOND_PASS_SECONDS = 1.0
 SECOND_PASS_SECONDS_MAX = 30.0
 _TRIED_AGAIN = {Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED}
@@ -84,9 +85,12 @@ class Scheduler:
                 if not heads:
                     continue
                 plan = self._decide(heads)
+                spent = (self._now() - plan.decided_at).total_seconds()
                 await self._carry_out(plan)
                 pause = PAUSE_SECONDS if plan.admitted() else min(pause * 2, PAUSE_SECONDS_MAX)
-                await asyncio.sleep(0 if plan.admitted() else pause)
+                # Those who wait for answers, of our webhooks too, get as much time as the decision.
+                rest = min(spent, REST_SECONDS_MAX) if spent > PAUSE_SECONDS_MAX else 0.0
+                await asyncio.sleep(rest if plan.admitted() else max(pause, rest))
                 self._wake.set()
         finally:
             for task in self._doing:

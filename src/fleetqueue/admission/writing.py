@@ -8,6 +8,7 @@ from typing import Any
 
 from fleetqueue.admission.controllers.workload import checks_for
 from fleetqueue.admission.delivery import deliver
+from fleetqueue.admission.kinds import WORKLOAD
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.pacing import (
     REASONS_AT_ONCE,
@@ -21,7 +22,8 @@ from fleetqueue.api.kueue.admission_status import Wording
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.resources import key_of
+from fleetqueue.kube.resources import key_of, version_of
+from fleetqueue.queueing.model import ClusterQueue
 from fleetqueue.queueing.plan import Admit, FailPlace, Place, Preempt, Wait
 from fleetqueue.queueing.preemption import targets
 from fleetqueue.queueing.preemption.targets import Target
@@ -32,6 +34,8 @@ Json = dict[str, Any]
 COMPONENT = "kueue-admission"
 TRIES_MAX = 3
 """How often a write is made anew where the workload changed meanwhile."""
+LISTED_SECONDS_MAX = 0.5
+"""So long a reservation waits for the list of checks that another writes."""
 REPLACED = "due to workload slice aggregation"
 
 
@@ -69,6 +73,7 @@ class Writer:
         """The workload with its quota; None: it may not have it, or the server refused."""
         queue = self._ledger.state.queues.get(decision.held.cluster_queue)
         generation = None
+        await self._await_checks(decision.workload.key, queue)
         for _ in range(TRIES_MAX):
             obj = self._ledger.workload(decision.workload.key)
             if obj is None or queue is None or not _is_still(obj, decision.workload.uid):
@@ -88,6 +93,18 @@ class Writer:
                 return None
             generation = obj["metadata"].get("generation")
         return None
+
+    async def _await_checks(self, key: Key, queue: ClusterQueue | None) -> None:
+        """The checks of a new workload are listed in this very moment, by its controller: of two
+        writes at once the server would refuse one.
+        """
+        obj = self._ledger.workload(key)
+        if obj is None or queue is None:
+            return
+        listed = {check["name"] for check in status.checks_of(obj)}
+        if not listed.issuperset(checks_for(queue, obj)):
+            workloads = self._cluster.informer(WORKLOAD)
+            await workloads.wait_changed(key, version_of(obj), LISTED_SECONDS_MAX)
 
     def _with_cluster(self, made: Json, decision: Admit) -> Json:
         """A slice goes where the one is whose place it takes."""

@@ -12,6 +12,7 @@ from fleetqueue.apiserver.merge import managed
 from fleetqueue.apiserver.outlines import Definition
 from fleetqueue.apiserver.registry import Column, Resource, Scale, Subresource, Version
 from fleetqueue.apiserver.reshaping import Reshaper, schemas
+from fleetqueue.apiserver.schema import stray_fields
 from fleetqueue.apiserver.shapes import CustomShape
 from fleetqueue.apiserver.storage import Change, Stored
 from fleetqueue.apiserver.strategy import STATUS
@@ -147,7 +148,7 @@ def build_resource(crd: Object, definition: Definition, converters: Converters) 
         kind=names["kind"],
         list_kind=names.get("listKind") or f"{names['kind']}List",
         namespaced=spec["scope"] == "Namespaced",
-        versions={v["name"]: _version(spec, v, definition) for v in spec["versions"]},
+        versions={v["name"]: _version(crd, v, definition) for v in spec["versions"]},
         storage_version=storage,
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
@@ -159,8 +160,10 @@ def build_resource(crd: Object, definition: Definition, converters: Converters) 
     )
 
 
-def _version(spec: Object, version: Object, definition: Definition) -> Version:
+def _version(crd: Object, version: Object, definition: Definition) -> Version:
+    spec = crd["spec"]
     kind, name = spec["names"]["kind"], version["name"]
+    retired = stray_fields.retired(crd["metadata"].get("annotations"))
 
     def schema() -> Object:
         found = definition.schema(name) or {"type": "object"}
@@ -173,7 +176,7 @@ def _version(spec: Object, version: Object, definition: Definition) -> Version:
     return Version(
         name,
         kind,
-        CustomShape(schema, kind, name),
+        CustomShape(schema, kind, name, retired),
         served=bool(version.get("served")),
         subresources=_subresources(kind, parts),
         verbs=VERBS,

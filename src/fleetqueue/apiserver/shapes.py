@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fleetqueue.api import kubernetes
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import problems
-from fleetqueue.apiserver.schema import decoding, embedded
+from fleetqueue.apiserver.schema import decoding, embedded, stray_fields
 from fleetqueue.apiserver.schema.node import Node
 from fleetqueue.apiserver.schema.pruning import unknown_field
 
@@ -71,10 +71,17 @@ class CustomShape:
 
     cleans_in_place = True
 
-    def __init__(self, schema: Callable[[], Mapping[str, Any]], kind: str, version: str) -> None:
+    def __init__(
+        self,
+        schema: Callable[[], Mapping[str, Any]],
+        kind: str,
+        version: str,
+        retired: Mapping[str, Any] | None = None,
+    ) -> None:
         self._read_schema = schema
         self._kind = kind
         self._version = version
+        self._retired = retired
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
@@ -104,11 +111,15 @@ class CustomShape:
         if error:
             raise self._unfit(error)
         obj = {**obj, "metadata": metadata}
+        if self._retired:
+            stray_fields.drop_retired(obj, self._retired)
         try:
             found = [f"metadata.{path}" for path in unknown] + self.compiled.prune(obj)
         except embedded.Unreadable as problem:
             raise self._unfit(str(problem)) from problem
-        return obj, [unknown_field(path) for path in found]
+        return obj, [
+            f"{unknown_field(path)}{stray_fields.hint(self._schema, path)}" for path in found
+        ]
 
     def _unfit(self, why: str) -> problems.ApiError:
         kind = self._kind

@@ -1,5 +1,6 @@
 """The options that `install` and `controller` share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,10 +42,13 @@ def read_options(
     webhook_url: str,
     **more: Any,
 ) -> "AttachOptions":
+    from fleetqueue.api.kueue.config.reading import DEFAULT_NAMESPACE
     from fleetqueue.api.kueue.gates import read_gates
     from fleetqueue.attached import AttachOptions
+    from fleetqueue.kube.auth import own_namespace
     from fleetqueue.kueue import read_options
 
     text = None if config is None else config.read_text()
-    kueue = read_options(text, read_gates(feature_gates))
+    namespace = own_namespace(os.environ) or DEFAULT_NAMESPACE
+    kueue = read_options(text, read_gates(feature_gates), namespace=namespace)
     return AttachOptions(kueue, kubeconfig, context, url=webhook_url, **more)

@@ -167,12 +167,11 @@ async def join(
 
 
 async def leave(manager: "Access", name: str, config_name: str) -> list[str]:
-    from fleetqueue.local_fleet import joining
+    from fleetqueue.local_fleet import leaving
 
     client = open_client(manager)
     try:
-        await joining.unlist_cluster(client, config_name, name)
-        return await joining.leave(client, name)
+        return await leaving.leave(client, name, config_name, open_client)
     finally:
         await client.close()
 

@@ -10,15 +10,17 @@ from fleetqueue import __version__
 from fleetqueue.errors import FleetqueueError
 
 COMMANDS = (
-    "up", "down", "status", "join", "leave", "controller", "crds", "install", "kueue", "serve",
-    "version",
+    "up", "down", "status", "join", "leave", "logs", "exec", "controller", "crds", "install",
+    "kueue", "serve", "version",
 )  # fmt: skip
 HELP = {
     "controller": "Run Kueue's controllers against any Kubernetes cluster.",
     "crds": "Print the CustomResourceDefinitions that fleetqueue knows.",
     "down": "Stop the manager and workers of this machine.",
+    "exec": "Run a command in a pod of a job that runs on a worker.",
     "join": "Add a cluster to the workers of a manager.",
     "leave": "Take a cluster off the workers of a manager.",
+    "logs": "Print the logs of a job that runs on a worker.",
     "status": "Show the manager and workers of this machine.",
     "up": "Start a manager and workers on this machine, joined and ready for jobs.",
     "install": "Prepare a Kubernetes cluster for the controllers.",

@@ -21,6 +21,17 @@ FILE_AGE_MAX = timedelta(minutes=1)
 """How old the content of a token or certificate file may be before it is read again."""
 
 
+def own_namespace(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> str:
+    """The namespace of the pod that we run in; "" where that is none."""
+    said = environment.get("POD_NAMESPACE") or ""
+    if said:
+        return said
+    try:
+        return (directory / "namespace").read_text().strip()
+    except OSError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Credential:
     """What goes with a call: headers, and perhaps a client certificate with its key."""

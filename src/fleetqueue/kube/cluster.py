@@ -59,6 +59,9 @@ class Cluster:
         self._held: set[Resource] = set()
         """Kinds that the server does not have: nothing is asked of them, none of them is there."""
         self._is_started = False
+        self.merged: dict[Resource, Callable[[Any, Any, str], Any]] = {}
+        """Kinds whose status is patched, not applied: what the patch is for an object that is known,
+        the body of the apply, and its field manager."""
         self._applied: Remembered[tuple[str, Any]] = Remembered(APPLIED_MAX)
         """By object and manager: the uid, and the status that was applied last."""
 
@@ -227,8 +230,20 @@ class Cluster:
         subresource: str = "",
         **options: Unpack[WriteOptions],
     ) -> Any:
+        if self.merged and subresource == "status":
+            kind = resource_of(await self._kind(obj))
+            if kind in self.merged:
+                return await self._merge_status(kind, obj, options.get("field_manager") or "")
         done = await self.client.apply(obj, force=force, subresource=subresource, **options)
         return self._accepted(done, options)
+
+    async def _merge_status(self, kind: Resource, body: Any, manager: str) -> Any:
+        key = key_of(body)
+        known = self._known(kind, key)
+        if known is None:
+            known = await self.client.get(kind, key.name, key.namespace)
+        patch = self.merged[kind](known, body, manager)
+        return await self.patch(kind, key.name, patch, key.namespace, subresource="status")
 
     async def apply_status(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from fleetqueue.base import codec
 from fleetqueue.kube import websocket
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import BadAnswer, refusal_from_body
+from fleetqueue.kube.errors import BadAnswer, refusal, refusal_from_body
 from fleetqueue.kube.resources import PODS
 from fleetqueue.kube.transport import Call
 from fleetqueue.kube.upgrades import SWITCHING, Upgraded, upgrade
@@ -99,7 +99,7 @@ def exit_code(status: Any) -> int:
     for cause in (status.get("details") or {}).get("causes") or ():
         if cause.get("reason") == "ExitCode":
             return int(cause["message"])
-    raise refusal_from_body(int(status.get("code") or 500), codec.encode(status))
+    raise refusal({**status, "code": status.get("code") or 500})
 
 
 async def _send(socket: WebSocket, inputs: AsyncIterator[bytes], tells_ends: bool) -> None:

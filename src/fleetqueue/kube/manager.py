@@ -6,7 +6,7 @@ Stop: no new work, workers finish what they hold, tasks end, the lease is releas
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -17,7 +17,7 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import LOW_PRIORITY, Controller, Loop, Watch
 from fleetqueue.kube.informer import Informer
 from fleetqueue.kube.leader import LeaderElector, LeadershipLost
-from fleetqueue.kube.resources import key_of
+from fleetqueue.kube.resources import key_of, resource_of
 from fleetqueue.kube.workqueue import WorkQueue
 
 __all__ = ["Cluster", "Manager"]
@@ -83,6 +83,16 @@ class Manager:
             running.informers.append(_follow(cluster, watched, queue))
         self._controllers.append(running)
         return running.loop
+
+    def set_workers(self, wanted: Mapping[str, int]) -> None:
+        """How many objects the controllers that are there handle at once, by kind: `Job.batch`,
+        `Pod`; before it runs.
+        """
+        for loop in self.loops():
+            kind = resource_of(loop.controller.kind)
+            name = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+            if name in wanted:
+                loop.controller.workers = wanted[name]
 
     def add_task(
         self,

@@ -47,6 +47,8 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     simulates: bool = False
     config: str = ""
     """The path of the manager's configuration; "" for none."""
+    images: str = ""
+    """The path of what says which environments stand for which images; "" for none."""
     is_furnished: bool = False
     """Whether all that a fleet finds in place was made once; from then on it is people's."""
 

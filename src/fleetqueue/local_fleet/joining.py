@@ -51,7 +51,7 @@ async def leave(
     ):
         try:
             await manager.delete(kind, named, space)
-            removed.append(f"{kind.kind}/{named}")
+            removed.append(f"removed: {kind.kind}/{named}")
         except NotFound:
             continue
     return removed
@@ -104,15 +104,17 @@ async def list_cluster(manager: Client, config: str, name: str) -> None:
         await _write_clusters(manager, found, [*listed, name])
 
 
-async def unlist_cluster(manager: Client, config: str, name: str) -> None:
+async def unlist_cluster(manager: Client, config: str, name: str) -> bool:
+    """Whether it is listed no more; the last one stays, for a list must not be empty."""
     try:
         found = await manager.get(kinds.CONFIG, config)
     except NotFound:
-        return
+        return True
     listed = list(found["spec"]["clusters"])
     kept = [each for each in listed if each != name]
     if kept and kept != listed:
         await _write_clusters(manager, found, kept)
+    return bool(kept)
 
 
 async def _write_clusters(manager: Client, config: Object, clusters: list[str]) -> None:

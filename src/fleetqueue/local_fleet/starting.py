@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from fleetqueue.api.quantity import Quantity, QuantityError
 from fleetqueue.app import ServeOptions
@@ -15,8 +15,11 @@ from fleetqueue.errors import FleetqueueError, UserError
 from fleetqueue.kueue import KueueOptions, read_options
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 from fleetqueue.nursery.parent import Nursery
+from fleetqueue.runtime.image_files import read_images
+from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.nodes import NodeSpec
 
+T = TypeVar("T")
 GPU = "nvidia.com/gpu"
 READY_SECONDS = 60.0
 MESSAGE_BYTES = 64 * 1024
@@ -31,6 +34,7 @@ def check(record: Record) -> None:
         if not _is_amount(amount):
             raise UserError(f'"{amount}" is no amount for {option}: write one such as {such_as}')
     _queueing_of(record)
+    _images_of(record)
 
 
 def _is_amount(text: str) -> bool:
@@ -44,17 +48,27 @@ def _queueing_of(record: Record) -> KueueOptions:
     """The manager's."""
     if not record.config:
         return read_options()
+    return _read(record.config, "--config", lambda text: read_options(text))
+
+
+def _images_of(record: Record) -> ImageTable | None:
+    """The same in all clusters."""
+    if not record.images:
+        return None
+    return _read(record.images, "--images", lambda text: read_images(text, record.images))
+
+
+def _read(path: str, option: str, parse: Callable[[str], T]) -> T:
+    """A file that was named at some start, perhaps an earlier one."""
     try:
-        text = Path(record.config).read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        return parse(Path(path).read_text())
+    except OSError as error:
         raise UserError(
-            f"the manager's configuration {record.config} cannot be read ({error}): bring it back,"
-            " or name another with --config"
+            f"{path} cannot be read ({error.strerror}): bring it back, or name another with"
+            f" {option}"
         ) from error
-    try:
-        return read_options(text)
     except (FleetqueueError, ValueError) as error:
-        raise UserError(f"the manager's configuration {record.config}: {error}") from error
+        raise UserError(f"{option} {path}: {error}") from error
 
 
 def options_of(directory: Directory, record: Record, member: Member) -> ServeOptions:
@@ -64,7 +78,9 @@ def options_of(directory: Directory, record: Record, member: Member) -> ServeOpt
     mode: Literal["process", "simulated"] = "simulated" if record.simulates else "process"
     capacity = {} if member.is_manager else capacity_of(record)
     node = NodeSpec(member.name, mode=mode, capacity=capacity)
-    live = LiveOptions(data, [node], simulates=record.simulates, gpus=record.gpus, kueue=queueing)
+    live = LiveOptions(
+        data, [node], record.simulates, gpus=record.gpus, images=_images_of(record), kueue=queueing
+    )
     return ServeOptions(data, member.port, durability="normal", live=live)
 
 

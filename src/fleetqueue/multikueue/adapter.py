@@ -59,6 +59,8 @@ class Adapter:
     jobs: Jobs
     mirror: Mirror
     copy: Callable[[Copying], Copied]
+    has_ended: Callable[[Object, DispatchSettings], bool] = lambda mirror, settings: False
+    """Whether all that a mirror will ever tell is told; False also where nobody can say."""
     forward: Callable[[Copying], Object | None] = lambda copying: None
     """A merge patch that brings the mirror up to the job; None where there is nothing to bring."""
     reset: Callable[[Object], Object | None] = lambda job: None

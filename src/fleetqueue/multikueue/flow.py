@@ -27,6 +27,7 @@ EVICTED_ON_MANAGER = "EvictedOnManagerCluster"
 OUT_OF_SYNC = "OutOfSync"
 OWNER_NOT_FOUND = "OwnerNotFound"
 SLICE_REPLACED = "WorkloadSliceReplaced"
+REST_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Situation:
     components_wanted: int = 0
     is_activity_mirrored: bool = False
     """Whether the local job says of pods elsewhere that they run."""
+    had: str | None = ""
+    """The worker that had it last; None: one had it, and nobody knows which."""
 
 
 # What is to be done; those that name a worker are done there
@@ -109,6 +112,8 @@ class Sync:
     copy: Object
     makes: bool = True
     is_final: bool = False
+    is_stopped: bool = False
+    """Nothing of it runs there any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +222,18 @@ class _Look:
         annotations = self.workload["metadata"].get("annotations") or {}
         return labels.WORKLOAD_SLICE_REPLACEMENT_FOR in annotations
 
+    @property
+    def awaited(self) -> float:
+        """Seconds until it is given up that a worker out of reach still runs what it had."""
+        if self.claimed or status.is_evicted(self.workload):
+            return 0.0
+        lost = [site for site in self.seen.sites if not site.is_connected]
+        left = [_seconds_left(self.seen, site) for site in lost if self.had(site)]
+        return max(left, default=0.0)
+
+    def had(self, site: Site) -> bool:
+        return self.seen.had in (None, site.name)
+
     def here(self) -> list[Site]:
         """Connected workers with a copy that is not on its way out."""
         return [
@@ -226,7 +243,11 @@ class _Look:
         ]
 
     def holders(self) -> list[Site]:
-        """Those that may speak for the workload: the one that has it, or all while none has."""
+        """Those that may speak for the workload: the one that has it, or all while none has; nobody
+        while it may still run elsewhere.
+        """
+        if self.awaited > 0:
+            return []
         return [site for site in self.here() if self.claimed in ("", site.name)]
 
     def first(self, type: str) -> Site | None:
@@ -283,6 +304,8 @@ def _finish(look: _Look) -> bool:
         if look.state == "Ready":
             look.retry(text)
             look.add(Tell(copies.with_previous(text, "Ready"), "Warning"))
+        elif status.is_evicted(look.workload) and look.seen.is_activity_mirrored:
+            look.add(Reset())
         return True
     made = status.finish(look.workload, finished["reason"], finished["message"], look.seen.now)
     look.add(
@@ -311,7 +334,8 @@ def _evicted_there(look: _Look) -> bool:
     if site is None or site.copy is None:
         return False
     if status.is_evicted(look.workload):
-        look.add(Sync(site.name, site.copy, makes=False))
+        is_stopped = not status.has_quota(site.copy)
+        look.add(Sync(site.name, site.copy, makes=False, is_stopped=is_stopped))
         return True
     if look.state != "Ready":
         return False
@@ -376,15 +400,26 @@ def _converge(look: _Look) -> bool:
     was_asked = look.was_asked(site)
     if not was_asked and look.state == "Pending":
         return False
-    look.remove(each for each in look.seen.sites if each.name != site.name)
+    others = [each for each in look.seen.sites if each.name != site.name]
+    look.remove(others)
     if status.is_evicted(look.workload):
         _stop_there(look, site)
+        return True
+    if not look.claimed and _run_on(look, others):
         return True
     look.add(Test(site.name, site.copy))
     if look.state in ("Pending", "Ready") and was_asked:
         _claim(look, site)
     look.add(Sync(site.name, site.copy))
     return True
+
+
+def _run_on(look: _Look, sites: Iterable[Site]) -> bool:
+    """Whether one of these still has a mirror: it goes before there is another."""
+    found = [site.name for site in sites if site.is_connected and site.has_mirror]
+    if found:
+        look.decision.note = f"waits until {', '.join(found)} has nothing of it"
+    return bool(found)
 
 
 def _stop_there(look: _Look, site: Site) -> None:
@@ -462,6 +497,14 @@ def _nominate(look: _Look) -> bool:
     if any(check["state"] != "Ready" for check in others):
         look.decision.note = "waits for other checks"
         return True
+    if look.awaited > 0:
+        look.decision.note = "may still run on a worker that cannot be asked"
+        look.decision.after = look.awaited
+        return True
+    if (rest := _rest_seconds(look.seen)) > 0:
+        look.decision.note = "was sent back again and again, and rests"
+        look.decision.after = rest
+        return True
     if look.is_elastic and look.claimed:
         _offer(look, [look.claimed])
     elif look.seen.components:
@@ -469,6 +512,18 @@ def _nominate(look: _Look) -> bool:
     else:
         _ask(look)
     return True
+
+
+def _rest_seconds(seen: Situation) -> float:
+    """How long one that came back from workers several times in a row is not offered again: what
+    none of them can run would go round and round without an end.
+    """
+    times = int(seen.check.get("retryCount") or 0)
+    if times < 2 or not seen.check.get("lastTransitionTime"):
+        return 0.0
+    seconds = min(2.0 ** (times - 2), REST_SECONDS_MAX)
+    until = parse_time(seen.check["lastTransitionTime"]) + timedelta(seconds=seconds)
+    return (until - seen.now).total_seconds()
 
 
 def _ask(look: _Look) -> None:
@@ -509,7 +564,10 @@ def _write_names(look: _Look, names: Sequence[str]) -> None:
 def _offer(look: _Look, names: Sequence[str], *, is_follower: bool = False) -> None:
     here = {site.name for site in look.here()}
     reachable = {site.name for site in look.seen.sites if site.is_connected}
-    look.remove(site for site in look.seen.sites if site.name not in names)
+    others = [site for site in look.seen.sites if site.name not in names]
+    look.remove(others)
+    if _run_on(look, others):
+        return
     for name in dict.fromkeys(names):
         if name not in reachable:
             look.decision.note = f"cluster {name}: no remote client for nominated cluster"

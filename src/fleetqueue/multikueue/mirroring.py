@@ -70,12 +70,19 @@ class Mirroring:
         *,
         makes: bool,
         is_final: bool,
+        is_stopped: bool = False,
     ) -> bool:
         """Whether a status is to be copied later."""
         is_postponed = False
         for job in jobs:
             mirror = worker.mirror(adapter.resource, key_of(job))
-            if mirror is not None:
+            if is_final and (mirror is None or not adapter.has_ended(mirror, self._settings)):
+                # Workloads and jobs come by watches of their own: this one is behind.
+                mirror = await worker.read(adapter.resource, key_of(job)) or mirror
+            if is_stopped and (mirror is None or is_deleting(mirror)):
+                # Nobody will tell any more that it does not run.
+                await self.reset(adapter, [job])
+            elif mirror is not None:
                 self._check(mirror, adapter)
                 copying = Copying(workload, job, mirror, self._settings, is_final)
                 is_postponed |= await self._follow(worker, adapter, copying)
@@ -98,12 +105,7 @@ class Mirroring:
         worker: Worker,
     ) -> None:
         """The mirrors first; they have nothing to wait for when the copy goes."""
-        mirrors = [
-            mirror
-            for mirror in worker.mirrors_of(adapter.resource, key)
-            if not is_deleting(mirror) and has_origin(mirror, self._settings)
-            if not is_shared(worker, mirror)
-        ]
+        mirrors = self._removable(key, adapter, is_shared, worker)
         workload = self._source.get(kinds.WORKLOAD, key.namespace, key.name)
         if mirrors and workload is not None and status.is_finished(workload):
             await self._farewell(worker, adapter.resource, mirrors)
@@ -117,6 +119,34 @@ class Mirroring:
             await worker.patch(kinds.WORKLOAD, key, left)
         if not is_deleting(copy):
             await worker.delete(copy, kinds.WORKLOAD, None)
+
+    def leaves(
+        self,
+        key: Key,
+        adapter: Adapter,
+        is_shared: Callable[[Worker, Object], bool],
+        worker: Worker,
+    ) -> bool:
+        """Whether all that is there is on its way out, so that nothing is left to be done."""
+        copy = worker.copy(key)
+        if copy is not None and not is_deleting(copy):
+            return False
+        is_held = copy is not None and removed(copy, labels.RESOURCE_IN_USE_FINALIZER) is not None
+        return not is_held and not self._removable(key, adapter, is_shared, worker)
+
+    def _removable(
+        self,
+        key: Key,
+        adapter: Adapter,
+        is_shared: Callable[[Worker, Object], bool],
+        worker: Worker,
+    ) -> list[Object]:
+        return [
+            mirror
+            for mirror in worker.mirrors_of(adapter.resource, key)
+            if not is_deleting(mirror) and has_origin(mirror, self._settings)
+            if not is_shared(worker, mirror)
+        ]
 
     async def _follow(self, worker: Worker, adapter: Adapter, copying: Copying) -> bool:
         if is_deleting(copying.mirror) and not copying.is_final:

@@ -130,8 +130,8 @@ async def test_a_deployment_is_served_by_its_pods_elsewhere(world: SharedWorld) 
         pods = {str(each["metadata"]["name"]) for each in await world.pods(world.manager)}
         assert len(pods) == size
         assert GATE in await gates(world.manager)
-        running = [await world.pods(side) for side in world.workers.values()]
-        assert {str(each["metadata"]["name"]) for each in sum(running, [])} == pods
+        running = [pod for side in world.workers.values() for pod in await world.pods(side)]
+        assert {str(each["metadata"]["name"]) for each in running} == pods
         for name in pods:
             cluster = (await world.told(name))["clusterName"]
             assert await world.check(name) == ("Ready", READY(cluster))

@@ -238,7 +238,7 @@ class TestEviction:
     def test_one_that_is_on_its_way_out_here_is_followed_and_never_made(self) -> None:
         seen = situation(workload(true("Evicted")), Site("w1", copy=self.there))
 
-        assert steps(seen) == [flow.Sync("w1", self.there, makes=False)]
+        assert steps(seen) == [flow.Sync("w1", self.there, makes=False, is_stopped=True)]
 
     @pytest.mark.rule("FLOW-31")
     def test_an_eviction_here_is_told_to_the_worker_once(self) -> None:
@@ -560,3 +560,62 @@ class TestComponents:
         seen = situation(workload(), Site("w1"), components=both, components_wanted=2)
 
         assert flow.decide(seen).problem == problem
+
+
+PUT_OUT = {**true("Evicted"), "status": "False"}
+"""It was, and holds quota again."""
+
+
+class TestWhatMayStillRun:
+    @pytest.mark.parametrize(
+        ("had", "evicted", "waits"),
+        [
+            pytest.param("w1", [PUT_OUT], True, id="the one that had it is out of reach"),
+            pytest.param(None, [PUT_OUT], True, id="any of them may have had it"),
+            pytest.param("w2", [PUT_OUT], False, id="another had it"),
+            pytest.param("", [], False, id="nobody ever had it"),
+        ],
+    )
+    def test_nobody_else_gets_it_while_its_last_worker_may_come_back(
+        self, had: str | None, evicted: list[Json], waits: bool
+    ) -> None:
+        since = NOW - timedelta(seconds=300)
+        lost = Site("w1", is_connected=False, lost_since=since)
+        decision = flow.decide(situation(workload(*evicted), lost, Site("w2"), had=had))
+        assert (decision.steps == []) is waits
+        if waits:
+            assert decision.after == 600
+
+    def test_nor_one_that_has_admitted_an_older_copy(self) -> None:
+        lost = Site("w1", is_connected=False, lost_since=NOW)
+        local = workload(PUT_OUT, nominatedClusterNames=["w2"])
+        assert steps(situation(local, lost, Site("w2", copy=ADMITTED), had="w1")) == []
+
+    def test_one_that_is_lost_for_too_long_is_not_waited_for(self) -> None:
+        lost = Site("w1", is_connected=False, lost_since=NOW - timedelta(seconds=900))
+        made = steps(situation(workload(PUT_OUT), lost, Site("w2"), had="w1"), flow.MakeCopy)
+        assert [each.site for each in made] == ["w2"]
+
+    def test_a_mirror_goes_before_somebody_else_gets_a_copy(self) -> None:
+        left = Site("w3", copy=copy(), has_mirror=True)
+        seen = situation(workload(nominatedClusterNames=["w1", "w2"]), Site("w1"), Site("w2"), left)
+        assert steps(seen) == [flow.Remove("w3")]
+
+    def test_a_mirror_goes_before_somebody_else_has_it(self) -> None:
+        local = workload(nominatedClusterNames=["w1", "w2"])
+        left = Site("w2", copy=copy(), has_mirror=True)
+        assert steps(situation(local, Site("w1", copy=ADMITTED), left)) == [flow.Remove("w2")]
+
+
+class TestStopped:
+    def test_what_a_worker_has_stopped_does_not_run_here(self) -> None:
+        released = copy({**true("QuotaReserved"), "status": "False"}, true("Evicted"))
+        local = workload(true("Evicted"))
+        [sync] = steps(situation(local, Site("w1", copy=released, has_mirror=True)))
+        assert (sync.makes, sync.is_stopped) == (False, True)
+
+    def test_nor_what_has_lost_its_mirror_on_the_way_out(self) -> None:
+        gone = copy(true("Finished", "OwnerNotFound"))
+        seen = situation(workload(true("Evicted")), Site("w1", copy=gone))
+        assert steps(seen) == []
+        assert steps(replace(seen, is_activity_mirrored=True)) == [flow.Reset()]

@@ -80,6 +80,9 @@ SPEC = obj(
     min_properties=1,
 )
 
+# Runtimes of Trainer 2.0 and 2.1 say so; today torchrun counts the devices where nobody says more.
+RETIRED = (("fleetqueue.dev/retired-fields", '{"spec.mlPolicy.torch.numProcPerNode": "auto"}'),)
+
 TRAINING_RUNTIME = Version(
     kind=Kind(
         "trainer.kubeflow.org",
@@ -87,6 +90,7 @@ TRAINING_RUNTIME = Version(
         "trainingruntimes",
         name="TrainingRuntime",
         storage=True,
+        annotations=RETIRED,
     ),
     about="A blueprint that the TrainJobs of its namespace can name.",
     spec=SPEC,
@@ -100,6 +104,7 @@ CLUSTER_TRAINING_RUNTIME = Version(
         scope="Cluster",
         name="ClusterTrainingRuntime",
         storage=True,
+        annotations=RETIRED,
     ),
     about="A blueprint that every TrainJob of the cluster can name.",
     spec=SPEC,

@@ -10,6 +10,8 @@ from fleetqueue.api.scalars import DnsLabel, DnsSubdomain
 from fleetqueue.api.taints import Toleration
 
 GROUP = "kueue.x-k8s.io"
+LEVEL = "v0.20.0"
+"""The Kueue that we behave as."""
 DEPRECATION = "This version is deprecated. Use v1beta2 instead."
 CONVERSION = ConversionWebhook("kueue-webhook-service", "kueue-system")
 

@@ -13,6 +13,12 @@ from fleetqueue.cli.attaching import attaching, read_options
 @click.command()
 @attaching
 @click.option("--print", "prints", is_flag=True, help="Print all of it as YAML, and make nothing.")
+@click.option(
+    "--mutating-admission-policy",
+    "has_policy",
+    is_flag=True,
+    help="Also a policy with which any field manager may nominate workers; Kubernetes 1.36.",
+)
 def install(prints: bool, **options: Any) -> None:
     """Prepare a Kubernetes cluster for the controllers.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from fleetqueue.api import names
 from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG, directory_at
 
 
@@ -41,8 +42,20 @@ def join(
 
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     worker = fleets.access(kubeconfig, context)
-    pairs = dict(each.partition("=")[::2] for each in labels)
+    pairs = dict(_pair(each) for each in labels)
     called = name or worker.name
+    if problems := names.dns1123_subdomain(called):
+        raise click.UsageError(
+            f'"{called}" cannot be its name ({problems[0]}): give one with --name'
+        )
     asyncio.run(fleets.join(manager, worker, called, server or worker.server, pairs, config_name))
     click.echo(f"joined: MultiKueueCluster/{called}")
     click.echo(f"watch it connect: kubectl get multikueuecluster {called}")
+    click.echo("it takes jobs of the queues that it has too: a LocalQueue of the same name")
+
+
+def _pair(label: str) -> tuple[str, str]:
+    key, separator, value = label.partition("=")
+    if not key or not separator:
+        raise click.UsageError(f'"{label}" is no label: write it as KEY=VALUE')
+    return key, value

@@ -29,11 +29,11 @@ def leave(
     from fleetqueue.cli import fleets
 
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
-    removed = asyncio.run(fleets.leave(manager, name, config_name))
-    if not removed:
+    told = asyncio.run(fleets.leave(manager, name, config_name))
+    if not told:
         raise click.ClickException(f'the manager has no worker "{name}"')
-    for each in removed:
-        click.echo(f"removed: {each}")
+    for each in told:
+        click.echo(each)
     click.echo(
         "on the worker: kubectl delete clusterrole/multikueue-sa-role"
         " clusterrolebinding/multikueue-sa-crb;"

@@ -23,6 +23,9 @@ from fleetqueue.cli.fleets import DIRECTORY, directory_at
               help="The same for GPUs.  [default: 0]")  # fmt: skip
 @click.option("--simulate/--no-simulate", default=None,
               help="Pods are simulated: no process is started.")  # fmt: skip
+@click.option("--images", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              default=None, help="Which environments of this machine stand for which images, as "
+              "YAML.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               default=None, help="Kueue's configuration file for the manager.")  # fmt: skip
 @click.option("--bare/--no-bare", default=None,
@@ -34,6 +37,7 @@ def up(
     memory: str | None,
     gpus: int | None,
     simulate: bool | None,
+    images: Path | None,
     config: Path | None,
     bare: bool | None,
 ) -> None:
@@ -48,6 +52,7 @@ def up(
         "gpus": gpus,
         "is_bare": bare,
         "simulates": simulate,
+        "images": None if images is None else str(images.resolve()),
         "config": None if config is None else str(config.resolve()),
     }
     asked = {name: value for name, value in wanted.items() if value is not None}

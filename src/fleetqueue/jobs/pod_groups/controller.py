@@ -135,8 +135,11 @@ def _go_on(sight: Sight, look: Look, workload: Object) -> Plan:
 def _without_workload(sight: Sight, name: str, is_prebuilt: bool) -> Plan:
     if is_prebuilt:
         assert GROUP.halt is not None
+        # Nobody waits for the successors of those that have ended.
+        gone = [pod for pod in members_of(sight.job) if is_deleting(pod)]
+        ended = [pod for pod in gone if states.is_terminated(pod) or not states.counts(pod)]
         steps = GROUP.halt(sight, "NoMatchingWorkload", "missing workload")
-        return Plan(steps, after=PREBUILT_RETRY_SECONDS)
+        return Plan([*gates.released(ended), *steps], after=PREBUILT_RETRY_SECONDS)
     if GROUP.verdict(sight) is not None:
         return Plan(let_go(GROUP, sight))
     if GROUP.is_active(sight):

@@ -26,6 +26,7 @@ def managed(kind: JobKind, **changes: Any) -> Adapter:
         "jobs": partial(jobs_of, kind.resource),
         "mirror": partial(mirror, kind),
         "copy": copy_status,
+        "has_ended": partial(has_ended, kind),
         "reset": partial(without_activity, kind),
         "wakes": prebuilt_key,
     }
@@ -57,6 +58,10 @@ def told(job: Object, status: Object) -> Copied:
     """A mirror that nobody has looked at yet says nothing, and takes nothing back."""
     is_new = bool(status) and status != (job.get("status") or {})
     return Copied(status) if is_new else Copied()
+
+
+def has_ended(kind: JobKind, mirror: Object, settings: DispatchSettings) -> bool:
+    return kind.verdict(sight_of(mirror, settings)) is not None
 
 
 def without_activity(kind: JobKind, job: Object) -> Object | None:

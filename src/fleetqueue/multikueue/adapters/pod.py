@@ -85,6 +85,7 @@ def adapter() -> Adapter:
         jobs=jobs,
         mirror=mirror,
         copy=copy_status,
+        has_ended=lambda mirror, settings: states.is_terminated(mirror),
         reset=reset,
         wakes=prebuilt_key,
     )

@@ -102,6 +102,8 @@ class DispatchController(Controller[Any]):
         self._jobs: dict[Key, list[tuple[Key, str]]] = {}
         """By workload: the names and uids of the jobs that may tell of mirrors."""
         self._uids: dict[Key, str] = {}
+        self._had: dict[Key, str | None] = {}
+        """By workload: the worker that had it last; None where that was before our time."""
         self._stale: dict[Key, set[str]] = {}
         """By workload: copies of its namesakes of before."""
         self._standings: dict[Key, tuple[tuple[str, str], ...]] = {}
@@ -223,8 +225,8 @@ class DispatchController(Controller[Any]):
         if not is_left:
             del self._known[key]
             self._jobs.pop(key, None)
-            self._uids.pop(key, None)
-            self._stale.pop(key, None)
+            for known in (self._uids, self._stale, self._had):
+                known.pop(key, None)
         return DONE
 
     def _left_jobs(self, key: Key, adapter: Adapter) -> list[Object]:
@@ -275,7 +277,16 @@ class DispatchController(Controller[Any]):
             components=components,
             components_wanted=wanted,
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
+            had=self._last_worker(subject.workload),
         )
+
+    def _last_worker(self, workload: Object) -> str | None:
+        """The Workload itself forgets it when it is put out."""
+        key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
+        if name:
+            self._had[key] = str(name)
+        was_put_out = status.find_condition(workload, status.EVICTED) is not None
+        return self._had.setdefault(key, None if was_put_out else "")
 
     def _site(self, name: str, subject: _Subject) -> Site:
         worker = self._workers.get(name)
@@ -348,6 +359,7 @@ class DispatchController(Controller[Any]):
                 step.copy,
                 makes=step.makes,
                 is_final=step.is_final,
+                is_stopped=step.is_stopped,
             )
         except (BadRequest, Forbidden, Invalid, NotFound, NotOurs) as error:
             self._complain(subject, step.site, str(error))
@@ -430,7 +442,9 @@ class DispatchController(Controller[Any]):
 
     def _remove(self, site: str, key: Key, adapter: Adapter) -> None:
         keeps = partial(self._is_shared, key, adapter)
-        self._start(site, key, partial(self._mirroring.remove, key, adapter, keeps))
+        worker = self._workers.get(site)
+        if worker is None or not self._mirroring.leaves(key, adapter, keeps, worker):
+            self._start(site, key, partial(self._mirroring.remove, key, adapter, keeps))
 
     def _is_shared(self, key: Key, adapter: Adapter, worker: Worker, mirror: Object) -> bool:
         """Whether another Workload of the same job is there too."""

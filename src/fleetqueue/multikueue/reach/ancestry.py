@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Refused
-from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
+from fleetqueue.kube.resources import PODS, Object, Resource, key_of, uid_of
 from fleetqueue.multikueue.reach import pods_of
 from fleetqueue.multikueue.reach.pods_of import Reference
 
@@ -57,3 +58,31 @@ class Ancestry:
             found = read if owner.uid and uid_of(read) == owner.uid else None
         self._known[owner.uid] = found
         return found
+
+
+def on(client: Client, is_mirror: IsMirror) -> Ancestry:
+    """Of the pods of the worker that a client speaks to."""
+
+    async def read(kind: Resource, key: Key) -> Object:
+        return await client.get(kind, key.name, key.namespace)
+
+    return Ancestry(read, is_mirror)
+
+
+async def pods_of_mirror(
+    client: Client, ancestry: Ancestry, kind: Resource, mirror: Object
+) -> list[Object]:
+    """All of them, by name."""
+    if pods_of.is_itself(kind):
+        return [mirror]
+    found: dict[str, Object] = {}
+    for selector in pods_of.selectors_of(kind, mirror):
+        listed = await client.list(PODS, key_of(mirror).namespace, label_selector=selector)
+        found |= {uid_of(pod): pod for pod in listed.items}
+    kept = [pod for pod in found.values() if await _belongs(ancestry, pod, mirror)]
+    return sorted(kept, key=lambda pod: key_of(pod).name)
+
+
+async def _belongs(ancestry: Ancestry, pod: Object, mirror: Object) -> bool:
+    found = await ancestry.mirror_of(pod)
+    return found is not None and uid_of(found[1]) == uid_of(mirror)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fleetqueue.api.meta import Key
 from fleetqueue.api.selectors import LabelSelector
@@ -18,7 +19,7 @@ from fleetqueue.multikueue.connection import Connection
 from fleetqueue.multikueue.connections import Connections
 from fleetqueue.multikueue.controllers.workload import BY_OWNER
 from fleetqueue.multikueue.reach import pods_of
-from fleetqueue.multikueue.reach.ancestry import Ancestry, Mirror
+from fleetqueue.multikueue.reach.ancestry import Ancestry, Mirror, on, pods_of_mirror
 from fleetqueue.multikueue.reach.pods_of import Reference
 from fleetqueue.multikueue.settings import DispatchSettings
 
@@ -72,20 +73,7 @@ class Dispatched:
 
     async def of_mirror(self, worker: Connection, kind: Resource, mirror: Object) -> list[Object]:
         """The pods of one mirror, as the worker shows them."""
-        client, namespace = worker.client, key_of(mirror).namespace
-        if pods_of.is_itself(kind):
-            return [mirror]
-        ancestry = self._ancestry(worker)
-        found: dict[str, Object] = {}
-        for selector in pods_of.selectors_of(kind, mirror):
-            listed = await client.list(PODS, namespace, label_selector=selector)
-            found |= {uid_of(pod): pod for pod in listed.items}
-        kept = [
-            pod
-            for pod in found.values()
-            if (known := await ancestry.mirror_of(pod)) and uid_of(known[1]) == uid_of(mirror)
-        ]
-        return sorted(kept, key=lambda pod: str(pod["metadata"]["name"]))
+        return await pods_of_mirror(worker.client, self._ancestry(worker), kind, mirror)
 
     def job_of(self, worker: str, kind: Resource, mirror: Object) -> Object | None:
         """The local job that a mirror stands for; None where the worker has none for a job of
@@ -177,12 +165,7 @@ class Dispatched:
     # Whose they are
 
     def _ancestry(self, worker: Connection) -> Ancestry:
-        client = worker.client
-
-        async def read(kind: Resource, key: Key) -> Object:
-            return await client.get(kind, key.name, key.namespace)
-
-        return Ancestry(read, lambda owner, namespace: self._mirror(worker, owner, namespace))
+        return on(worker.client, partial(self._mirror, worker))
 
     def _mirror(self, worker: Connection, owner: Reference, namespace: str) -> Mirror | None:
         adapter = self._adapters.get((owner.group, owner.kind))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetqueue.api.kueue import labels
-from fleetqueue.api.meta import Key
 from fleetqueue.api.selectors import labels_from_object
 from fleetqueue.errors import UserError
 from fleetqueue.jobs import identity, registry
@@ -26,8 +25,7 @@ from fleetqueue.kube.resources import (
 from fleetqueue.multikueue import credentials, kinds
 from fleetqueue.multikueue.adapters.owners import Owner, noted_owner, owners_of
 from fleetqueue.multikueue.credentials import Loaded, Trouble
-from fleetqueue.multikueue.reach import pods_of
-from fleetqueue.multikueue.reach.ancestry import Ancestry, Mirror, Read
+from fleetqueue.multikueue.reach.ancestry import Mirror, on, pods_of_mirror
 from fleetqueue.multikueue.reach.pods_of import Reference
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
@@ -136,10 +134,17 @@ class Search:
                 return credentials.from_secret(name, None)
             return credentials.from_secret(name, secret)
         path = credentials.path_of(cluster)
-        if path is not None and Path(path).is_file():
-            return credentials.from_content(Path(path).read_bytes())
+        if path is not None and (content := _content(path)) is not None:
+            return credentials.from_content(content)
         where = f"the file {path}" if path is not None else "a ClusterProfile"
         return Trouble("", f"its kubeconfig is in {where}, which only the manager can read")
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
 
 
 # Asking the worker
@@ -155,20 +160,10 @@ async def pods_there(worker: Client, namespace: str, dispatch: Dispatch) -> list
         except NotFound:
             continue
         if labels.MULTIKUEUE_ORIGIN in identity.labels_of(mirror):
-            found |= {uid_of(pod): pod for pod in await _pods_of(worker, kind, mirror)}
+            ancestry = on(worker, _only(kind, mirror))
+            pods = await pods_of_mirror(worker, ancestry, kind, mirror)
+            found |= {uid_of(pod): pod for pod in pods}
     return sorted(found.values(), key=lambda pod: key_of(pod).name)
-
-
-async def _pods_of(worker: Client, kind: Resource, mirror: Object) -> list[Object]:
-    if pods_of.is_itself(kind):
-        return [mirror]
-    namespace = key_of(mirror).namespace
-    ancestry = Ancestry(_reader(worker), _only(kind, mirror))
-    found = {}
-    for selector in pods_of.selectors_of(kind, mirror):
-        listed = await worker.list(PODS, namespace, label_selector=selector)
-        found |= {uid_of(pod): pod for pod in listed.items}
-    return [pod for pod in found.values() if await ancestry.mirror_of(pod) is not None]
 
 
 def _only(kind: Resource, mirror: Object) -> Callable[[Reference, str], Mirror | None]:
@@ -180,13 +175,6 @@ def _only(kind: Resource, mirror: Object) -> Callable[[Reference, str], Mirror |
         return (kind, mirror) if same and is_it else None
 
     return is_mirror
-
-
-def _reader(worker: Client) -> Read:
-    async def read(kind: Resource, key: Key) -> Object:
-        return await worker.get(kind, key.name, key.namespace)
-
-    return read
 
 
 def _resource(owner: Owner) -> Resource:

@@ -96,6 +96,7 @@ def _objects(look: Look, kind: Resource) -> list[Step]:
         # Of an earlier job of that name, which goes soon, or of somebody else.
         steps.append(_failure(f'jobset "{look.name}" exists but is owned by another object'))
     elif job_set is None or _is_suspended(job_set) or _is_suspended(train_job):
+        children.limit_devices(made)
         steps.append(Apply(children.make_job_set(made), MANAGER))
     return steps
 

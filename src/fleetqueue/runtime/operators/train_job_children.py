@@ -1,6 +1,7 @@
 """What a TrainJob makes: its JobSet, the snapshot of its runtime, and what MPI needs besides."""
 
 from functools import lru_cache
+from itertools import chain
 
 from fleetqueue.base import documents
 from fleetqueue.kube.plan import child
@@ -46,6 +47,25 @@ def make_blueprint(train_job: Object, runtime: Object) -> Blueprint:
 def make_job_set(made: Blueprint) -> Object:
     spec = {**made.spec, "suspend": bool(made.train_job["spec"].get("suspend"))}
     return child(JOB_SET, made.train_job, {"name": made.name, **made.metadata}, spec=spec)
+
+
+def limit_devices(made: Blueprint) -> None:
+    """Devices of which a job says how many it requests are its limit too: no pod may have more or
+    fewer, and the server takes none that leaves it open. Only for what is made; what the job asks
+    of a queue is as people wrote it.
+    """
+    for pods in made.pod_sets:
+        listed = (pods.pod.get(key) or () for key in ("containers", "initContainers"))
+        for container in chain.from_iterable(listed):
+            resources = container.get("resources") or {}
+            requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+            given = {name: requests[name] for name in requests if _is_device(name)}
+            if given.keys() - limits.keys():
+                container["resources"] = {**resources, "limits": {**given, **limits}}
+
+
+def _is_device(name: str) -> bool:
+    return "/" in name and "kubernetes.io/" not in name
 
 
 def make_secret(made: Blueprint) -> Object:

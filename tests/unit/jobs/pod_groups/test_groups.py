@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
+from tests.support import operators
 from tests.support.job_looks import NOW, sight, with_settings
 from tests.support.queued_pods import K, member
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.jobs.infos import CannotStart, PodSetInfo
 from fleetqueue.jobs.kind import Sight
-from fleetqueue.jobs.pod_groups import composing, replacement
+from fleetqueue.jobs.pod_groups import composing, controller, replacement
 from fleetqueue.jobs.pod_groups.excess import excess_of, removed
 from fleetqueue.jobs.pod_groups.group import GROUP, as_job
 from fleetqueue.jobs.pod_groups.matching import is_equivalent, sort_members
@@ -18,6 +19,9 @@ from fleetqueue.kube.plan import Apply, Delete, Note, Patch
 from fleetqueue.kube.resources import Object
 
 pytestmark = [pytest.mark.rule("jobs A.12.4"), pytest.mark.rule("jobs A.12")]
+
+
+MANAGED = f"{K}/managed"
 
 
 def a(name: str, role: str = "a", phase: str = "Pending", *, total: int = 3, **more: Any) -> Object:
@@ -285,3 +289,31 @@ def test_whom_a_stop_meets(reason: str, stopped: list[str]) -> None:
     for step in told:
         [condition] = step.obj["status"]["conditions"]
         assert (condition["type"], condition["reason"]) == ("TerminationTarget", reason)
+
+
+@pytest.mark.rule("POD-5")
+def test_pods_that_ended_without_their_prebuilt_workload_are_not_kept_for_successors() -> None:
+    """As those of a manager, which took the Workload away when they were put out here."""
+    known = {"metadata": {"namespace": "ns"}, "labels": {"prebuilt-workload-name": "grp"}}
+    ended = [held(leaving(a(name, phase="Failed", **known), node="n")) for name in ("1", "2")]
+    running = held(leaving(a("3", phase="Running", **known), node="n"))
+    parent: Object = {
+        "apiVersion": f"{K}/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "grp", "namespace": "ns"},
+    }
+    space: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
+    pods = [
+        {
+            **pod,
+            "metadata": {
+                **pod["metadata"],
+                "labels": {**pod["metadata"]["labels"], MANAGED: "true"},
+            },
+        }
+        for pod in (*ended, running)
+    ]
+    look = operators.look(parent, space, *pods)
+    plan = controller.decide(with_settings(), look)
+    released = [step.obj["metadata"]["name"] for step in plan.steps if isinstance(step, Patch)]
+    assert released == ["1", "2"]

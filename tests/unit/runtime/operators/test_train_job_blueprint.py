@@ -7,6 +7,11 @@ from tests.support import train_jobs
 from tests.support.train_jobs import built, environment, runtime
 
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.operators.train_job_children import (
+    limit_devices,
+    make_blueprint,
+    make_job_set,
+)
 from fleetqueue.runtime.operators.train_job_patches import merged
 
 pytestmark = pytest.mark.rule("jobs B.6.1")
@@ -83,6 +88,31 @@ def test_resources_merge_key_by_key() -> None:
         "limits": {"nvidia.com/gpu": 2, "cpu": "4"},
         "requests": {"cpu": "1"},
     }
+
+
+@pytest.mark.rule("S002-13")
+@pytest.mark.parametrize(
+    ("given", "limits"),
+    [
+        ({"requests": {"cpu": "4", "nvidia.com/gpu": "1"}}, {"nvidia.com/gpu": "1"}),
+        (
+            {"requests": {"acme.com/a": 2, "acme.com/b": 1}, "limits": {"cpu": 3, "acme.com/b": 1}},
+            {"cpu": 3, "acme.com/a": 2, "acme.com/b": 1},
+        ),
+        ({"requests": {"cpu": "4", "requests.kubernetes.io/x": 1}}, None),
+        ({"limits": {"nvidia.com/gpu": 1}}, {"nvidia.com/gpu": 1}),
+    ],
+)
+def test_devices_that_are_requested_are_a_limit_of_what_is_made(
+    given: Object, limits: Object | None
+) -> None:
+    trainer = {"resourcesPerNode": given}
+    made = make_blueprint(train_jobs.job(trainer=trainer), runtime("torch-distributed"))
+    before = train_jobs.pod_of(make_job_set(made), "node")["containers"][0]["resources"]
+    assert before == given
+    limit_devices(made)
+    pod = train_jobs.pod_of(make_job_set(made), "node")
+    assert pod["containers"][0]["resources"].get("limits") == limits
 
 
 def test_the_trainer_replaces_image_command_and_args() -> None:

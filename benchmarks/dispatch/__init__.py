@@ -1,0 +1,1 @@
+"""Jobs that a manager sends to workers: how long it takes, and what it costs each process."""
