@@ -9,8 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: $(VENV)/ready
 	$(BIN)/python -m examples.demo
 
+# Without the fleet in virtual time, which takes as long again: scripts/fleet.
 test: $(VENV)/ready-test
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile \
+		--ignore tests/simulation --ignore tests/scenarios/multikueue
 
 check: $(VENV)/ready-check
 	scripts/check

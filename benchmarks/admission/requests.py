@@ -55,7 +55,7 @@ def between(before: Samples, after: Samples) -> Asked:
     for (metric, labels), value in after.items():
         told = dict(labels)
         if metric == WATCHES:
-            asked.watches += int(value) if told["resource"] == "workloads" else 0
+            asked.watches += int(value) if told.get("resource") == "workloads" else 0
             continue
         grown = value - before.get((metric, labels), 0.0)
         if grown and not _is_left_out(metric, told):
@@ -90,7 +90,8 @@ def _name(metric: str, labels: dict[str, str]) -> str:
         return f"conversion of {kind} to {labels['to_version']}{failed}"
     if metric == WATCHED:
         return f"event of a watch of {labels.get('resource') or labels['kind']}"
-    where = labels["resource"] + (f"/{labels['subresource']}" if labels["subresource"] else "")
+    below = labels.get("subresource")
+    where = labels["resource"] + (f"/{below}" if below else "")
     code = labels.get("code", "")
     return f"{labels['verb']} {where}" + (f" {code}" if code not in ("", "200", "201") else "")
 
@@ -98,4 +99,4 @@ def _name(metric: str, labels: dict[str, str]) -> str:
 def _is_left_out(metric: str, labels: dict[str, str]) -> bool:
     """Requests that last, and those for no resource, such as ours for the metrics."""
     is_request = metric in (REQUESTS, SECONDS)
-    return is_request and (labels["verb"] == "WATCH" or not labels["resource"])
+    return is_request and (labels.get("verb") == "WATCH" or not labels.get("resource"))

@@ -18,6 +18,8 @@ from fleetqueue.kube.resources import Object, Resource, uid_of
 
 JOBS = Resource("batch", "v1", "jobs", "Job")
 CREATED_AT_ONCE = 64
+STALLED_SECONDS = 180.0
+"""When no job has ended for so long, those that are left are lost."""
 
 
 @dataclass(slots=True)
@@ -95,10 +97,17 @@ class Runner:
             await over.wait()
 
         every = asyncio.gather(*map(make, range(self._jobs)))
-        await asyncio.wait({every, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-        if self._failed.done():
+        awaited: set[asyncio.Future[Any]] = {every, self._failed}
+        known = -1
+        while not any(each.done() for each in awaited) and known < len(self.outcome.finished):
+            known = len(self.outcome.finished)
+            await asyncio.wait(awaited, timeout=STALLED_SECONDS, return_when="FIRST_COMPLETED")
+        if not every.done():
             every.cancel()
-            self._failed.result()
+            if self._failed.done():
+                self._failed.result()
+            left = sorted(self._sent.keys() - self.outcome.finished.keys())
+            raise SystemExit(f"{len(left)} jobs do not end: {', '.join(left[:10])}")
         await every
         self.outcome.seconds = time.perf_counter() - begun
         return self.outcome

@@ -18,6 +18,7 @@ from support.server import wait_until
 
 Object = dict[str, Any]
 NAMES = ["manager", "worker-1", "worker-2"]
+OPTIONS = ("--workers", "2", "--gpus", "2")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalFleet]:
 
 @pytest.fixture
 def members(fleet: LocalFleet) -> Members:
-    fleet.up(*(() if fleet.path.exists() else ("--workers", "2", "--gpus", "2")))
+    fleet.up(*(() if fleet.path.exists() else OPTIONS))
     found = Members(fleet)
     for name in NAMES[1:]:
         found.manager.until(f"{name} is connected", lambda name=name: is_active(found, name))
@@ -191,6 +192,21 @@ def test_a_worker_that_is_killed_is_told_of_and_comes_back(
     assert [line for line in rows if line.startswith(f"worker-2 ended: {fleet.path}/logs")]
     fleet.down()
 
+    # A port that somebody else has meanwhile is not waited for.
+    with socket.create_server(("127.0.0.1", port_of(members, "worker-1"))):
+        fleet.up()
+    again = Members(fleet)
+    assert port_of(again, "worker-1") != port_of(members, "worker-1")
+    assert port_of(again, "worker-2") == port_of(members, "worker-2")
+    for name in NAMES[1:]:
+        again.manager.until(f"{name} is connected", lambda name=name: is_active(again, name))
+    again.manager.create(queued(job(("true",)), "moved", "user-queue"))
+    again.manager.until("it ends", lambda: again.manager.condition("Job", "moved", "Complete"))
+
+
+def port_of(members: Members, name: str) -> int:
+    return int(members.by_name[name].server.url.rpartition(":")[2])
+
 
 def test_nothing_outlives_the_process_that_runs_the_fleet(
     members: Members, fleet: LocalFleet
@@ -214,8 +230,17 @@ def test_nothing_outlives_the_process_that_runs_the_fleet(
     assert fleet.down() == f"no fleet runs in {fleet.path}\n"
 
 
-def test_more_and_fewer_workers_and_more_on_each(members: Members, fleet: LocalFleet) -> None:
+@pytest.fixture
+def stopped(fleet: LocalFleet) -> LocalFleet:
+    """With the state of one that has run."""
+    if not fleet.path.exists():
+        fleet.up(*OPTIONS)
     fleet.down()
+    return fleet
+
+
+def test_more_and_fewer_workers_and_more_on_each(stopped: LocalFleet) -> None:
+    fleet = stopped
     fleet.up("--workers", "1", "--gpus", "0", "--cpu", "4")
     one = Members(fleet)
     assert fleet.names == NAMES[:2]
@@ -334,17 +359,3 @@ def test_there_must_be_a_fleet_to_ask_about(nowhere: LocalFleet) -> None:
     assert f"there is no fleet in {nowhere.path}" in nowhere.command("status", *there, code=1)
     assert f"there is no fleet in {nowhere.path}" in nowhere.command("leave", "x", *there, code=1)
     assert nowhere.down() == f"no fleet runs in {nowhere.path}\n"
-
-
-def test_a_port_that_somebody_else_has_now_is_not_waited_for(
-    members: Members, fleet: LocalFleet
-) -> None:
-    fleet.down()
-    taken = int(members.workers[0].server.url.rpartition(":")[2])
-    with socket.create_server(("127.0.0.1", taken)):
-        fleet.up()
-    again = Members(fleet)
-    assert again.workers[0].server.url != members.workers[0].server.url
-    again.manager.until("it is connected", lambda: is_active(again, "worker-1"))
-    again.manager.create(queued(job(("true",)), "moved", "user-queue"))
-    again.manager.until("it ends", lambda: again.manager.condition("Job", "moved", "Complete"))

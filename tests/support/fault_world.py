@@ -3,6 +3,7 @@ servers killed, tokens changed, bad weather everywhere, clocks that disagree.
 """
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -282,10 +283,8 @@ class World:
 
     async def _activate(self) -> None:
         for name in sorted(self._inactive):
-            try:
+            with contextlib.suppress(NotFound):
                 await self._set_active(name, True)
-            except NotFound:
-                pass
             self._inactive.discard(name)
 
     async def _set_active(self, name: str, is_active: bool) -> None:

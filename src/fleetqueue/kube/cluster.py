@@ -60,8 +60,8 @@ class Cluster:
         """Kinds that the server does not have: nothing is asked of them, none of them is there."""
         self._is_started = False
         self.merged: dict[Resource, Callable[[Any, Any, str], Any]] = {}
-        """Kinds whose status is patched, not applied: what the patch is for an object that is known,
-        the body of the apply, and its field manager."""
+        """Kinds whose status is patched, not applied: what the patch is for an object that is
+        known, the body of the apply, and its field manager."""
         self._applied: Remembered[tuple[str, Any]] = Remembered(APPLIED_MAX)
         """By object and manager: the uid, and the status that was applied last."""
 

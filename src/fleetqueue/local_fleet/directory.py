@@ -1,9 +1,9 @@
 """Where a fleet of this machine keeps what it knows: clusters, ports, the process that runs it."""
 
+import asyncio
 import fcntl
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ class Directory:
                     break
                 if self.pid() is not None:
                     raise UserError(f"a fleet runs in {self.path} already")
-                time.sleep(LOCK_WAIT_SECONDS)
+                asyncio.run(asyncio.sleep(LOCK_WAIT_SECONDS))
             else:
                 raise UserError(
                     f"clusters of a fleet that was killed still run in {self.path}: see"

@@ -99,6 +99,8 @@ class ImageTable:
             raise InvalidInput(
                 f'the default environment must be "host" or "reject", not "{default}"'
             )
+        if not isinstance(images, list) or not isinstance(environments, dict):
+            raise InvalidInput("`images` must be a list and `environments` a map")
         rules = [read_rule(each, f"images[{n}]") for n, each in enumerate(images)]
         named = {
             name: read_rule({"match": "*", **each}, f"environments.{name}")

@@ -329,9 +329,11 @@ async def test_an_inactive_parent_has_inactive_variants(fleet: Fleet) -> None:
         "Variant Workload deactivated due to the parent Workload being inactive"
     ]
     assert (await kueue.conditions("job"))["Evicted"][1] == "Deactivated"
-    assert (await kueue.queue())["status"]["reservingWorkloads"] == 0
+    assert status.has_quota(await kueue.workload(name)), "until the job has stopped"
+    assert (await kueue.queue())["status"]["reservingWorkloads"] == 1
     await kueue.release("job")
     assert not status.has_quota(await kueue.workload(name))
+    assert (await kueue.queue())["status"]["reservingWorkloads"] == 0
 
     await kueue.patch(kinds.WORKLOAD, "job", {"spec": {"active": True}})
 

@@ -1,6 +1,9 @@
 """Where a fleet keeps what it knows, and what one start leaves for the next."""
 
+import fcntl
+import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,53 @@ def test_who_runs_the_fleet_is_known_while_it_does(home: Directory) -> None:
     with home.lock(), pytest.raises(UserError, match=r"a fleet runs in .* already"), home.lock():
         pass
     assert home.pid() is None
+
+
+def test_clusters_of_one_that_was_killed_are_waited_for(home: Directory) -> None:
+    """They hold the lock until they have ended; who took it is gone."""
+    with (home.path / "lock").open("r+") as held:
+        held.write(f"{_ended_pid()}\n")
+        held.flush()
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert home.pid() is None
+        ends = threading.Timer(0.2, lambda: fcntl.flock(held, fcntl.LOCK_UN))
+        ends.start()
+        with home.lock():
+            assert home.pid() == os.getpid()
+        ends.join()
+
+
+def _ended_pid() -> int:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return pid
+
+
+def test_whether_a_cluster_lives_is_known_by_its_process(home: Directory) -> None:
+    assert (home.pid_of("worker-1"), home.is_alive("worker-1")) == ("", False)
+    home.pid_file("worker-1").write_text(f"{os.getpid()}\n")
+    assert (home.pid_of("worker-1"), home.is_alive("worker-1")) == (str(os.getpid()), True)
+    home.pid_file("worker-1").write_text(f"{_ended_pid()}\n")
+    assert not home.is_alive("worker-1")
+
+
+def test_a_place_that_cannot_hold_a_fleet_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    place = Directory(tmp_path / "file" / "fleet")
+    assert place.read() is None
+    with pytest.raises(UserError, match="cannot hold a fleet: Not a directory"):
+        place.prepare()
+
+
+def test_there_may_be_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("address in use")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(UserError, match="no port of this machine is free"):
+        members(1, None)
 
 
 def test_one_kubeconfig_has_a_context_for_each_cluster_and_only_we_may_read_it(
