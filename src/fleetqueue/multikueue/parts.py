@@ -41,6 +41,9 @@ def install(
     connections = install_connections(
         manager, settings, followed, connect, is_served=is_served, follows_queues=True
     )
+    for kind in settings.external:
+        # Nobody here has a controller for these, but their jobs are looked at.
+        manager.cluster.informer(kind)
     dispatcher = dispatcher_of(settings.dispatcher)
     controller = DispatchController(
         manager.cluster, connections, known, dispatcher, settings, metrics, farewell

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.base import codec
 from fleetqueue.kube.remembered import Remembered
 from fleetqueue.kube.resources import Object, key_of, uid_of, version_of
 from fleetqueue.queueing.amounts import (
@@ -30,7 +31,7 @@ from fleetqueue.queueing.requests import quota_requests
 PODS = "pods"
 Demands: TypeAlias = tuple[tuple[tuple[str, int], ...], ...]
 """What each pod set asks for, by resource, pods among them."""
-Version: TypeAlias = tuple[str, str]
+Version: TypeAlias = tuple[str, str, bytes]
 """The uid of a queue and its resource version."""
 
 
@@ -140,7 +141,9 @@ def demands_of(workload: Object, *, is_least: bool = False) -> Demands:
 
 def read(queue: Object) -> QueueState:
     """Read once for each version of the object."""
-    version = (uid_of(queue), version_of(queue))
+    # Uids and versions are unique in one server's life; two workers may be made alike.
+    said = (queue.get("spec"), (queue.get("status") or {}).get("flavorsReservation"))
+    version = (uid_of(queue), version_of(queue), codec.encode(said))
     known = _states.get(version) if all(version) else None
     if known is None:
         known = QueueState(read_cluster_queue(queue), _reserved(queue), version)

@@ -42,27 +42,6 @@ async def world() -> AsyncIterator[SharedWorld]:
         yield made
 
 
-@pytest.mark.rule("E16", "I25", "KF-1")
-async def test_a_ray_job_runs_there(world: SharedWorld) -> None:
-    """E16, I25."""
-    await world.begin()
-    made = ray.ray_job_of(ray.worker_group(), name="one", shutdownAfterJobFinishes=True)
-    await world.submit(for_queue(made))
-    kind = KINDS["RayJob"]
-    assert (await world.manager.get(kind, "one"))["spec"]["managedBy"] == kinds.CONTROLLER
-    told: list[str] = []
-    for _ in range(60):
-        here = (await world.manager.get(kind, "one")).get("status") or {}
-        told.append(str(here.get("jobDeploymentStatus") or ""))
-        await world.fleet.passes(seconds=0.5)
-    await world.fleet.settle()
-    assert told[-1] == "Complete"
-    assert "Running" in told or "Initializing" in told
-    assert (await world.conditions("one"))["Finished"][:2] == ("True", "Succeeded")
-    assert await world.is_clean()
-    assert await world.pods(world.manager) == []
-
-
 @pytest.mark.rule("I26", "RAY-2", "RAY-3")
 async def test_a_ray_cluster_is_seen_here(world: SharedWorld) -> None:
     """I26."""
