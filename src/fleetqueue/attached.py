@@ -163,10 +163,16 @@ async def install_controllers(
 def webhook_server(
     options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: CertificateKeeper
 ) -> WebhookServer:
-    webhooks = Webhooks()
+    webhooks = Webhooks(partial(_synced, cluster))
     serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
     webhooks.convert("/convert", conversion.convert)
     return WebhookServer(webhooks, keeper, host=options.host, port=options.port)
+
+
+async def _synced(cluster: Cluster) -> None:
+    """A job that comes while we start must not be judged by what is not known yet."""
+    if not cluster.has_synced:
+        await cluster.wait_synced()
 
 
 def page_servers(

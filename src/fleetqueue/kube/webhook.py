@@ -36,13 +36,17 @@ _Answer = Callable[[Any], Awaitable[Object]]
 class Webhooks:
     """The handlers by path, and how a body becomes an answer. Knows no HTTP."""
 
-    def __init__(self) -> None:
+    def __init__(self, ready: Callable[[], Awaitable[None]] | None = None) -> None:
+        """`ready` is waited for before anything is admitted: handlers read caches."""
         self._answers: dict[str, _Answer] = {}
+        self._ready = ready
 
     def admit(self, path: str, handler: AdmissionHandler) -> None:
         """A mutating or a validating webhook; a verdict with an object becomes a JSON patch."""
 
         async def answer(body: Any) -> Object:
+            if self._ready is not None:
+                await self._ready()
             return await _admit(reviews.read_admission(body), handler)
 
         self._add(path, answer)
