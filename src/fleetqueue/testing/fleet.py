@@ -89,9 +89,10 @@ class FleetCluster:
         self.log.revive()
         source = random.Random(f"{self._seed}/server-{self._starts}")
         instance = Instance(self.log, self.clock, source)
+        # Known before it starts: where its log dies under it, it has to be stopped all the same.
+        self._instance = instance
         await instance.start()
         self.furnish(instance)
-        self._instance = instance
 
     async def kill(self) -> None:
         """The process is gone: what was not durable is lost, every connection ends."""
