@@ -11,8 +11,7 @@ demo: $(VENV)/ready
 
 # Without the fleet in virtual time, which takes as long again: scripts/fleet.
 test: $(VENV)/ready-test
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile \
-		--ignore tests/simulation --ignore tests/scenarios/multikueue
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore tests/scenarios/multikueue
 
 check: $(VENV)/ready-check
 	scripts/check
