@@ -1,0 +1,3 @@
+"""Placement as KubeFleet does it: a hub decides which members get which objects, and members pull
+and apply them.
+"""

@@ -1,0 +1,1 @@
+"""What placement decides, as pure functions of objects: nothing here reads, writes or waits."""

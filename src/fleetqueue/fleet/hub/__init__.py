@@ -1,0 +1,1 @@
+"""The controllers of a hub: they fetch, ask `fleet.decide`, and write."""

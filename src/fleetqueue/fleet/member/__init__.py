@@ -1,0 +1,1 @@
+"""The agent of a member: it pulls from the hub, applies, and reports."""

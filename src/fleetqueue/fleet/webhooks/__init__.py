@@ -1,0 +1,1 @@
+"""What a hub fills in and refuses when objects are written."""
