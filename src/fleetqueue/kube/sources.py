@@ -21,7 +21,8 @@ class Source(Protocol):
 
     def get(self, kind: Resource, namespace: str, name: str) -> Object | None: ...
 
-    def all(self, kind: Resource, namespace: str) -> Sequence[Object]: ...
+    def all(self, kind: Resource, namespace: str) -> Sequence[Object]:
+        """Of a namespace, or of all of them where it is ""."""
 
     def controlled(self, kind: Resource, uid: str) -> Sequence[Object]: ...
 
@@ -48,7 +49,7 @@ class Listed:
             obj
             for obj in self._objects
             if (obj["apiVersion"], obj["kind"]) == (kind.api_version, kind.kind)
-            and (obj["metadata"].get("namespace") or "") == namespace
+            and namespace in ("", obj["metadata"].get("namespace") or "")
         ]
 
     def controlled(self, kind: Resource, uid: str) -> list[Object]:

@@ -1,0 +1,79 @@
+"""The webhooks and policies of a hub, asked by the API server of the same process; a refusal reads
+as if the hub's own agent had sent it.
+"""
+
+from collections.abc import Sequence
+
+from fleetqueue.apiserver import problems
+from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.hooks import Hook, Operation
+from fleetqueue.embedded.webhooks import Stored
+from fleetqueue.fleet.settings import HubSettings
+from fleetqueue.fleet.webhooks import policies
+from fleetqueue.fleet.webhooks.declared import Around, Declared
+from fleetqueue.fleet.webhooks.policies import Policy
+from fleetqueue.kube.reviews import Review
+
+
+class HubHook(Hook):
+    """Asks all of them; most writes concern none, which is told by their kind."""
+
+    def __init__(
+        self,
+        core: Core,
+        settings: HubSettings,
+        declared: Sequence[Declared],
+        active: Sequence[Policy] = (),
+    ) -> None:
+        self._around = Around(Stored(core), settings, self._is_cluster_scoped)
+        self._core = core
+        self._defaults = [each for each in declared if each.default is not None]
+        self._refusals = [each for each in declared if each.refuse is not None]
+        self._policies = list(active)
+
+    def mutate(self, operation: Operation) -> None:
+        review = self._review(operation) if self._defaults else None
+        for each in self._defaults:
+            if review is None or operation.obj is None:
+                return
+            if each.default is not None and each.concerns(review, self._around.source):
+                made = each.default(operation.obj)
+                operation.obj.clear()
+                operation.obj.update(made)
+
+    def validate(self, operation: Operation) -> None:
+        review = self._review(operation)
+        for each in self._refusals:
+            if not each.concerns(review, self._around.source) or each.refuse is None:
+                continue
+            if text := each.refuse(review, self._around):
+                lead = f'admission webhook "{each.name}" denied the request: '
+                raise problems.ApiError(403, "Forbidden", f"{lead}{text}")
+        if text := policies.denied(self._policies, review):
+            named = f'{review.plural} "{review.name}" is forbidden: {text}'
+            details = {"name": review.name, "kind": review.plural, "causes": [{"message": text}]}
+            raise problems.ApiError(403, "Forbidden", named, details)
+
+    def _is_cluster_scoped(self, group: str, version: str, kind: str) -> bool:
+        found = self._core.registry.by_kind(group, kind)
+        if found is None or all(each.name != version for each in found.served):
+            where = f"{group}/{version}" if group else version
+            raise LookupError(f'no matches for kind "{kind}" in version "{where}"')
+        return not found.namespaced
+
+    def _review(self, operation: Operation) -> Review:
+        resource, user = operation.call.resource, operation.call.user
+        return Review(
+            uid="",
+            operation=operation.verb,
+            group=resource.group,
+            version=operation.call.route.version,
+            plural=resource.plural,
+            kind=resource.kind,
+            name=operation.name,
+            namespace=operation.namespace,
+            subresource=operation.subresource,
+            object=operation.obj,
+            old_object=operation.old,
+            user={"username": user.name, "groups": list(user.groups), "uid": user.uid},
+        )

@@ -1,0 +1,165 @@
+"""The admission policies that a hub may have: what they refuse, as functions for a server in the
+same process and as ValidatingAdmissionPolicies for a foreign one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleetqueue.fleet.webhooks import users
+from fleetqueue.kube.resources import Object
+from fleetqueue.kube.reviews import Review
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+LABELS = {
+    "app.kubernetes.io/managed-by": "fleet-hub-agent",
+    "app.kubernetes.io/part-of": "fleet",
+    "app.kubernetes.io/component": "admission-policy-manager",
+}
+PREFIXES = ("fleet-", "kube-")
+EXEMPT_USERS = ("system:kube-scheduler", "system:kube-controller-manager")
+EXEMPT_GROUPS = (
+    "system:nodes",
+    "system:masters",
+    "kubeadm:cluster-admins",
+    "system:serviceaccounts",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exemptions:
+    """What one key of the configuration says: where a policy holds, and for whom it does not."""
+
+    prefixes: tuple[str, ...] = PREFIXES
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def cover(self, review: Review) -> bool:
+        if users.name_of(review) in (*EXEMPT_USERS, *self.users):
+            return True
+        return not {*EXEMPT_GROUPS, *self.groups}.isdisjoint(users.groups_of(review))
+
+    def reserve(self, namespace: str) -> bool:
+        return namespace.startswith(self.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy."""
+
+    key: str
+    """Of the configuration."""
+    name: str
+    message: str
+    rules: tuple[Object, ...]
+    in_reserved: bool
+    """Whether it holds in reserved namespaces, or everywhere else."""
+    reason: str = ""
+    exemptions: Exemptions = field(default_factory=Exemptions)
+
+    @property
+    def binding(self) -> str:
+        return f"{self.name}-binding"
+
+    def denies(self, review: Review) -> bool:
+        if not any(_matches(rule, review) for rule in self.rules):
+            return False
+        is_reserved = self.exemptions.reserve(review.namespace)
+        return is_reserved == self.in_reserved and not self.exemptions.cover(review)
+
+    def refusal(self, review: Review) -> str:
+        """As the API server words what a policy refuses."""
+        return (
+            f"ValidatingAdmissionPolicy '{self.name}' with binding '{self.binding}' denied request:"
+            f" {self.message}"
+        )
+
+    def documents(self) -> Iterator[Object]:
+        validation: Object = {"expression": self._expression(), "message": self.message}
+        if self.reason:
+            validation["reason"] = self.reason
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": self.name, "labels": dict(LABELS)},
+            "spec": {
+                "failurePolicy": "Fail",
+                "matchConstraints": {"resourceRules": [dict(rule) for rule in self.rules]},
+                "validations": [validation],
+            },
+        }
+        yield {
+            "apiVersion": API_VERSION,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": self.binding, "labels": dict(LABELS)},
+            "spec": {"policyName": self.name, "validationActions": ["Deny"]},
+        }
+
+    def _expression(self) -> str:
+        """CEL that holds where a write is let through."""
+        reserved = " || ".join(
+            f"request.namespace.startsWith({_quoted(prefix)})"
+            for prefix in self.exemptions.prefixes
+        )
+        outside = f"!({reserved})" if self.in_reserved else f"({reserved})"
+        known = _list((*EXEMPT_USERS, *self.exemptions.users))
+        groups = _list((*EXEMPT_GROUPS, *self.exemptions.groups))
+        return (
+            f"{outside} || request.userInfo.username in {known}"
+            f" || request.userInfo.groups.exists(group, group in {groups})"
+        )
+
+
+def _rule(group: str, version: str, operations: Sequence[str], *resources: str) -> Object:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": list(resources),
+        "scope": "*",
+    }
+
+
+NO_PODS = Policy(
+    "denyPodsAndReplicaSetsOutsideReservedNamespaces",
+    "deny-pods-and-replicasets-outside-reserved-namespaces",
+    "creating pods and replicas is disallowed in the fleet hub cluster",
+    (
+        _rule("", "v1", ["CREATE"], "pods"),
+        _rule("apps", "v1", ["CREATE"], "replicasets"),
+    ),
+    in_reserved=False,
+)
+NO_ACCOUNTS = Policy(
+    "denyServiceAccountsAndTokenRequestsInReservedNamespaces",
+    "deny-serviceaccounts-and-tokenrequests-in-reserved-namespaces",
+    "writing service accounts in reserved namespaces or requesting tokens from such service"
+    " accounts is disallowed",
+    (
+        _rule("", "v1", ["CREATE", "UPDATE", "DELETE"], "serviceaccounts"),
+        _rule("", "v1", ["CREATE"], "serviceaccounts/token"),
+    ),
+    in_reserved=True,
+    reason="Forbidden",
+)
+POLICIES = {policy.key: policy for policy in (NO_PODS, NO_ACCOUNTS)}
+
+
+def denied(policies: Sequence[Policy], review: Review) -> str:
+    """What the first policy that denies a write says; "" where none does."""
+    return next((each.refusal(review) for each in policies if each.denies(review)), "")
+
+
+def _matches(rule: Object, review: Review) -> bool:
+    named = f"{review.plural}/{review.subresource}" if review.subresource else review.plural
+    is_named = named in rule["resources"] and review.group in rule["apiGroups"]
+    return is_named and review.operation in rule["operations"]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _list(values: Sequence[str]) -> Any:
+    return f"[{', '.join(_quoted(value) for value in values)}]"
