@@ -11,7 +11,8 @@ demo: $(VENV)/ready
 
 # Without the fleet in virtual time, which takes as long again: scripts/fleet.
 test: $(VENV)/ready-test
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore tests/scenarios/multikueue
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile \
+		--ignore tests/scenarios/multikueue --ignore tests/scenarios/placement
 
 check: $(VENV)/ready-check
 	scripts/check

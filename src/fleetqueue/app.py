@@ -49,6 +49,8 @@ class ServeOptions:
     extra_names: tuple[str, ...] = ()
     live: "LiveOptions | None" = None
     """What kind of cluster runs behind the server; None: a bare server."""
+    dashboard_port: int = 0
+    """Where whoever runs the server shows a dashboard beside it; 0: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
         # From here on the instance closes its log itself.
         undo.pop_all()
     try:
-        live = await _prepared(options, instance)
+        live = await _prepared(options, instance, authority)
         await _open_door(door, options, listener)
         url = f"https://{_address(options.host)}:{door.port}"
         instance.pages.server_url = url
@@ -127,13 +129,21 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
         await instance.stop()
 
 
-async def _prepared(options: ServeOptions, instance: Instance) -> "Live | None":
+async def _prepared(
+    options: ServeOptions, instance: Instance, authority: Authority
+) -> "Live | None":
     """The cluster behind the server, where one is asked for, with its kinds in place."""
     if options.live is None:
         return None
     from fleetqueue.embedded.live import Live
 
-    settings = replace(options.live, api_host=options.host, api_port=options.port)
+    settings = replace(
+        options.live,
+        api_host=options.host,
+        api_port=options.port,
+        url=f"https://{_address(options.host)}:{options.port}",
+        authority=authority.certificate,
+    )
     live = Live(instance, SystemClock(), random.SystemRandom(), settings)
     await live.prepare()
     return live

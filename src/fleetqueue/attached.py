@@ -8,13 +8,14 @@ from pathlib import Path
 
 from fleetqueue import installation, kueue
 from fleetqueue.admission.parts import Admission
-from fleetqueue.api.kueue import conversion
+from fleetqueue.api.kueue import conversion, policies
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.meta import Key
 from fleetqueue.api.model import write
 from fleetqueue.base import documents
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
+from fleetqueue.errors import UserError
 from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
@@ -87,12 +88,33 @@ async def install(options: AttachOptions) -> list[str]:
     client = open_client(options)
     done = []
     try:
-        for obj in installation.objects(wanted(options)):
+        for obj in installation.objects(await _as_served(client, wanted(options))):
             await client.apply(obj, force=True, field_manager=HELD_BY)
             done.append(f"{obj['kind']}/{obj['metadata']['name']}")
     finally:
         await client.close()
     return done
+
+
+async def _as_served(client: Client, asked: installation.Wanted) -> installation.Wanted:
+    """In the names and versions that the cluster has."""
+    reads = [await client.discovery.found(each) for each in asked.reads]
+    version = await policy_version(client) if asked.has_policy else asked.policy_version
+    return replace(asked, reads=reads, policy_version=version)
+
+
+async def policy_version(client: Client) -> str:
+    """The best in which the server has policies that change what is written."""
+    for version in policies.VERSIONS:
+        try:
+            await client.discovery.resource(f"{policies.API_GROUP}/{version}", policies.KIND)
+        except UnknownKind:
+            continue
+        return version
+    raise UserError(
+        f"the cluster serves no {policies.KIND}: Kubernetes 1.36 does, and 1.32 and later with the"
+        f" feature gate {policies.KIND} and its API turned on"
+    )
 
 
 def wanted(options: AttachOptions) -> installation.Wanted:

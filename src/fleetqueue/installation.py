@@ -54,7 +54,9 @@ class Wanted:
     webhook_port: int = 9443
     visibility_port: int = 8082
     has_policy: bool = False
-    """Whether the API server itself clears names of workers; for Kubernetes 1.36 and later."""
+    """Whether the API server itself clears names of workers."""
+    policy_version: str = policies.VERSIONS[0]
+    """Of the API in which that is said."""
 
 
 def objects(wanted: Wanted) -> Iterator[Object]:
@@ -74,7 +76,7 @@ def objects(wanted: Wanted) -> Iterator[Object]:
     yield from registrations(NAME, wanted.webhooks, reach, selector)
     yield from visibility_services(namespace, reach, wanted.visibility_port)
     if wanted.has_policy:
-        yield from policies.objects()
+        yield from policies.objects(wanted.policy_version)
 
 
 def registration() -> Registration:

@@ -1,7 +1,7 @@
 """Kueue on one cluster: admission and jobs, put together from one configuration."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fleetqueue.admission import parts as admission
@@ -31,7 +31,7 @@ from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.frame import Caches, controller_of
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import Resource
+from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue import parts as dispatching
@@ -56,10 +56,13 @@ class KueueOptions:
     config: Configuration
     gates: Mapping[str, bool]
     blueprints: Blueprints = field(default_factory=dict)
+    is_placed: Callable[[Resource, Object], bool] = lambda kind, obj: False
+    """Whether something brings an object of this cluster to others."""
 
     @property
     def jobs(self) -> JobSettings:
-        return job_settings.read_settings(self.config, self.gates, self.blueprints)
+        found = job_settings.read_settings(self.config, self.gates, self.blueprints)
+        return replace(found, is_placed=self.is_placed)
 
 
 def everything(namespace: str = DEFAULT_NAMESPACE) -> Configuration:

@@ -15,6 +15,7 @@ from support.reference import binaries
 from support.user_documents import (
     PYTORCH_JOB,
     TF_JOB_AS_PRINTED,
+    TF_JOB_IN_SHORT,
     TF_JOB_PUT_RIGHT,
     TRAIN_JOB,
     TRAINING_RUNTIME,
@@ -23,13 +24,6 @@ from support.user_documents import (
 Object = dict[str, Any]
 SECONDS_MAX = 90.0
 NAMES = ["manager", "worker-1", "worker-2"]
-
-LOCAL_QUEUE = """
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: multikueue-queue, namespace: default}
-spec: {clusterQueue: cluster-queue}
-"""
 
 JOB = """
 apiVersion: batch/v1
@@ -110,10 +104,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalFleet]:
 
 @pytest.fixture(scope="module")
 def kubectl(fleet: LocalFleet, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    made = Kubectl(fleet, tmp_path_factory.mktemp("home"))
-    for name in NAMES:
-        made("apply", "-f", "-", given=LOCAL_QUEUE, at=name)
-    return made
+    return Kubectl(fleet, tmp_path_factory.mktemp("home"))
 
 
 def counts(workload: Object) -> dict[str, int]:
@@ -164,17 +155,40 @@ def test_the_pytorch_job_of_the_kubeflow_page(kubectl: Kubectl, tmp_path: Path) 
         assert "managedBy" in refused.stderr
 
 
-@pytest.mark.rule("S001-5", "S001-6", "S001-7")
-def test_the_tensorflow_job_of_the_training_page(kubectl: Kubectl, tmp_path: Path) -> None:
-    refused = kubectl.run("apply", "-f", "-", given=TF_JOB_AS_PRINTED)
-    assert refused.returncode == 1
-    assert 'unknown field "spec.runPolicy.tfReplicaSpecs"' in refused.stderr
-    assert 'it belongs at "spec.tfReplicaSpecs"' in refused.stderr
-    lenient = kubectl.run("apply", "--validate=false", "-f", "-", given=TF_JOB_AS_PRINTED)
+@pytest.mark.rule("S001-7")
+@pytest.mark.parametrize("printed", [TF_JOB_IN_SHORT, TF_JOB_AS_PRINTED], ids=["short", "whole"])
+def test_the_tensorflow_job_as_printed_is_refused_with_a_hint(
+    kubectl: Kubectl, printed: str
+) -> None:
+    for verb in ("apply", "create"):
+        refused = kubectl.run(verb, "-f", "-", given=printed)
+        assert refused.returncode == 1
+        assert 'unknown field "spec.runPolicy.tfReplicaSpecs"' in refused.stderr
+        assert 'it belongs at "spec.tfReplicaSpecs"' in refused.stderr
+    applied = kubectl.run("apply", "--server-side", "-f", "-", given=printed)
+    assert applied.returncode == 1
+    assert ".spec.runPolicy.tfReplicaSpecs: field not declared in schema" in applied.stderr
+    assert "(it belongs at .spec.tfReplicaSpecs)" in applied.stderr
+    lenient = kubectl.run("apply", "--validate=false", "-f", "-", given=printed)
     assert lenient.returncode == 1
     assert "spec.tfReplicaSpecs: Required value" in lenient.stderr
     assert kubectl.run("get", "tfjob", "example-tfjob").returncode == 1
+    assert kubectl("get", "workloads", "-o", "name", "--ignore-not-found").count("tfjob") == 0
 
+
+def test_a_job_that_is_handed_over_and_in_no_queue_is_made_with_a_warning(kubectl: Kubectl) -> None:
+    """As the page's is, once its replicas are where they belong."""
+    label = "\n labels:\n  kueue.x-k8s.io/queue-name: user-queue"
+    assert label in TF_JOB_PUT_RIGHT
+    made = kubectl.run("apply", "-f", "-", given=TF_JOB_PUT_RIGHT.replace(label, ""))
+    assert made.stdout == "tfjob.kubeflow.org/example-tfjob created\n"
+    assert made.stderr.startswith("Warning: spec.runPolicy.managedBy is kueue.x-k8s.io/multikueue")
+    assert "no label kueue.x-k8s.io/queue-name names a queue" in made.stderr
+    kubectl("delete", "tfjob/example-tfjob")
+
+
+@pytest.mark.rule("S001-5", "S001-6", "S001-9")
+def test_the_tensorflow_job_put_right(kubectl: Kubectl, fleet: LocalFleet, tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("import os; print(os.environ['TF_CONFIG'])\n")
     kubectl("apply", "-f", "-", given=with_program(TF_JOB_PUT_RIGHT, tmp_path))
     kubectl.wait("condition=Succeeded", "tfjob/example-tfjob")
@@ -182,6 +196,10 @@ def test_the_tensorflow_job_of_the_training_page(kubectl: Kubectl, tmp_path: Pat
     assert counts(workload) == {"chief": 1, "worker": 2}
     assert workload["status"]["clusterName"] in NAMES[1:]
     assert kubectl("get", "pods", "-o", "name") == ""
+    kubectl.nothing_at(workload["status"]["clusterName"], "tfjob", "example-tfjob")
+    assert '"type":"chief"' in kubectl("logs", "example-tfjob-chief-0")
+    told = fleet.command("logs", "example-tfjob", "--kubeconfig", str(fleet.kubeconfig))
+    assert "[pod/example-tfjob-chief-0/tensorflow] " in told
 
 
 def with_program(text: str, folder: Path) -> str:
@@ -212,12 +230,12 @@ def test_the_train_job_of_the_trainer_page(kubectl: Kubectl) -> None:
 
 
 def take_gpus_from(kubectl: Kubectl, worker: str) -> None:
-    queue = kubectl.read("clusterqueue", "cluster-queue", at=worker)
+    queue = kubectl.read("clusterqueue", "fleet-queue", at=worker)
     resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     (index,) = [at for at, each in enumerate(resources) if each["name"] == "nvidia.com/gpu"]
     path = f"/spec/resourceGroups/0/flavors/0/resources/{index}/nominalQuota"
     patch = json.dumps([{"op": "replace", "path": path, "value": "0"}])
-    kubectl("patch", "clusterqueue/cluster-queue", "--type=json", "-p", patch, at=worker)
+    kubectl("patch", "clusterqueue/fleet-queue", "--type=json", "-p", patch, at=worker)
 
 
 @pytest.mark.rule("S003-16", "S003-17", "S003-18", "S003-19", "S003-23", "S003-24")

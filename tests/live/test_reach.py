@@ -194,6 +194,13 @@ def test_logs_of_a_job_are_shown_while_it_runs_and_when_it_is_over(
     refused = fleet.run("logs", "job/train", "--previous", code=1).stderr
     assert "previous terminated container" in refused
     assert len(fleet.kept()) == before + 1
+    assert fleet.fleetqueue("logs", "job/train").stdout == "here\n"
+    assert re.fullmatch(
+        r"\[pod/train-\w+/main\] \d{4}\S+Z here\n",
+        fleet.fleetqueue("logs", "train", "--prefix", "--timestamps", "-f").stdout,
+    )
+    refused = fleet.fleetqueue("exec", "train", "--", "id", code=1).stderr
+    assert "removed there when it ended" in refused
     fleet.run("delete", "job", "train")
     wait_until("its logs are gone", lambda: len(fleet.kept()) == before)
 
@@ -320,9 +327,11 @@ def test_pods_that_wait_here_for_their_mirrors_show_the_logs_of_these(fleet: Fle
     fleet.run("delete", "deployment/serve", "pod/once")
 
 
-def test_pods_of_operators_are_found_by_their_labels(fleet: Fleet) -> None:
+def test_pods_of_operators_are_found_by_their_labels(fleet: Fleet, tmp_path: Path) -> None:
+    # The job is over as soon as its master is, which gives the worker time to speak.
+    line = f"printenv RANK; touch {tmp_path}/$RANK; until test -e {tmp_path}/1; do sleep 0.05; done"
     replicas: dict[str, Any] = {
-        role: {"replicas": 1, "template": template("printenv", "RANK")}
+        role: {"replicas": 1, "template": template("sh", "-c", line)}
         for role in ("Master", "Worker")
     }
     for each in replicas.values():
@@ -343,6 +352,12 @@ def test_pods_of_operators_are_found_by_their_labels(fleet: Fleet) -> None:
         "[pod/ranks-master-0/pytorch] 0",
         "[pod/ranks-worker-0/pytorch] 1",
     ]
+    said = fleet.fleetqueue("logs", "pytorchjob/ranks")
+    assert said.stdout.splitlines() == [
+        "[pod/ranks-master-0/pytorch] 0",
+        "[pod/ranks-worker-0/pytorch] 1",
+    ]
+    assert fleet.fleetqueue("logs", "ranks", "--pod", "ranks-worker-0").stdout == "1\n"
     refused = fleet.run("exec", "ranks-worker-0", "--", "id", code=1).stderr
     assert "completed pod" in refused
 

@@ -67,7 +67,7 @@ def test_up_says_what_to_type_and_everything_is_ready_for_it(
         assert f"  {line}\n" in said
     assert fleet.names == NAMES
     assert fleet.kubeconfig.stat().st_mode & 0o077 == 0
-    assert members.manager.condition("ClusterQueue", "cluster-queue", "Active")
+    assert members.manager.condition("ClusterQueue", "fleet-queue", "Active")
     assert members.manager.condition("LocalQueue", "user-queue", "Active")
     quota = {"cpu": "18", "memory": "72Gi", "nvidia.com/gpu": "4"}
     assert offered(members.manager) == quota
@@ -77,7 +77,7 @@ def test_up_says_what_to_type_and_everything_is_ready_for_it(
 
 
 def offered(member: Member) -> dict[str, str]:
-    (group,) = member.get("ClusterQueue", "cluster-queue")["spec"]["resourceGroups"]
+    (group,) = member.get("ClusterQueue", "fleet-queue")["spec"]["resourceGroups"]
     (flavor,) = group["flavors"]
     return {each["name"]: each["nominalQuota"] for each in flavor["resources"]}
 
@@ -141,9 +141,9 @@ def test_what_was_there_is_there_again_and_what_people_changed_stays_changed(
     manager.create(waiting_job("lasting"))
     runs(members, "lasting")
     quota = [{"name": "cpu", "nominalQuota": "5"}]
-    flavor = {"name": "default-flavor", "resources": quota}
+    flavor = {"name": "fleet-flavor", "resources": quota}
     changed = {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
-    manager.patch("ClusterQueue", "cluster-queue", {"spec": changed})
+    manager.patch("ClusterQueue", "fleet-queue", {"spec": changed})
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     asked = {"spec": {"audiences": [], "expirationSeconds": 3600}}
     token = manager.send("POST", path, asked)[1]["status"]["token"]
@@ -169,13 +169,13 @@ def test_what_was_there_is_there_again_and_what_people_changed_stays_changed(
     again.manager.delete("Job", "lasting")
     again.nothing_left("lasting", "Job")
     restored = {"resourceGroups": quota_of(cpu="18", memory="72Gi", gpu="4")}
-    again.manager.patch("ClusterQueue", "cluster-queue", {"spec": restored})
+    again.manager.patch("ClusterQueue", "fleet-queue", {"spec": restored})
 
 
 def quota_of(cpu: str, memory: str, gpu: str) -> list[Object]:
     amounts = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpu}
     resources = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
-    flavors = [{"name": "default-flavor", "resources": resources}]
+    flavors = [{"name": "fleet-flavor", "resources": resources}]
     return [{"coveredResources": list(amounts), "flavors": flavors}]
 
 
@@ -359,3 +359,47 @@ def test_there_must_be_a_fleet_to_ask_about(nowhere: LocalFleet) -> None:
     assert f"there is no fleet in {nowhere.path}" in nowhere.command("status", *there, code=1)
     assert f"there is no fleet in {nowhere.path}" in nowhere.command("leave", "x", *there, code=1)
     assert nowhere.down() == f"no fleet runs in {nowhere.path}\n"
+
+
+@pytest.mark.rule("EXT-1")
+def test_a_kind_of_the_configuration_may_be_defined_when_the_fleet_runs(tmp_path: Path) -> None:
+    config = tmp_path / "kueue.yaml"
+    config.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+        "kind: Configuration\n"
+        "multiKueue: {externalFrameworks: [{name: Horse.v1.example.com}]}\n"
+    )
+    fleet = LocalFleet(tmp_path / "dir")
+    fleet.up("--workers", "1", "--simulate", "--config", str(config))
+    try:
+        found = Members(fleet)
+        found.manager.until(
+            "it lacks the kind",
+            lambda: "ClientConnectionFailed" in str(found.manager.all("MultiKueueCluster")),
+        )
+        for each in (found.manager, *found.workers):
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            assert each.send("POST", path, HORSES)[0] == 201
+        found.manager.until("it is connected", lambda: is_active(found, "worker-1"))
+    finally:
+        fleet.down()
+
+
+HORSES: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "horses.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Horse", "plural": "horses"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}

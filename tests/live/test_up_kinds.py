@@ -12,7 +12,7 @@ from support.local_fleet import LocalFleet
 
 FILES = sorted(path.stem for path in (EXAMPLES / "jobs").glob("*.yaml"))
 
-pytestmark = pytest.mark.rule("S003-30", "S003-31")
+pytestmark = pytest.mark.rule("S002-3", "S003-30", "S003-31")
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,11 @@ API server stores; and what must not be left when all is over.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.support.fault_jobs import Wish
+from tests.support.fault_story import Story
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
@@ -27,7 +28,6 @@ SUSPEND = {
     ),
 }
 ENDS = {"Complete", "Completed", "Succeeded", "Failed"}
-GIVEN_UP = "Admitting remote lost"
 NAME = re.compile(r"j-\d{3}")
 Place = tuple[str, str]
 """A cluster, and the name of a job."""
@@ -45,7 +45,9 @@ class Rows(dict[int, Row]):
         super().__setitem__(revision, row)
         kind = row.resource.partition(".")[0]
         if kind in WATCHED:
-            self._seen.saw(self._cluster, codec.decode(row.value), is_gone=row.is_delete)
+            obj = codec.decode(row.value)
+            self._seen.story.saw(job_of(obj), self._cluster, row.value, row.is_delete)
+            self._seen.saw(self._cluster, obj, is_gone=row.is_delete)
 
     def objects(self) -> list[Object]:
         """All that exist of the kinds that are looked at."""
@@ -67,6 +69,9 @@ class Seen:
     wishes: Mapping[str, Wish]
     quota: Mapping[str, int]
     """Cpu, by cluster."""
+    is_given_up: Callable[[str], bool]
+    """Whether a worker is out of the manager's reach for longer than it may be."""
+    story: Story = field(default_factory=Story)
     deleted: set[str] = field(default_factory=set)
     """Jobs that were taken away from the manager."""
     problems: list[str] = field(default_factory=list)
@@ -76,6 +81,10 @@ class Seen:
     """How often things happened that this is all about."""
     _active: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     """By job: the worker and the name of every mirror that runs."""
+    _present: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
+    """The same of all mirrors, also of those that are stopped: they may run again."""
+    _claimed: dict[str, str] = field(default_factory=dict)
+    """By job: the worker that has it, as its Workload says."""
     _given_up: set[Place] = field(default_factory=set)
     """Workers that were lost for longer than they may be, and what ran there."""
     _succeeded: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -109,10 +118,15 @@ class Seen:
 
     def _saw_mirror(self, cluster: str, name: str, obj: Object, is_gone: bool) -> None:
         mirror = (cluster, str(obj["metadata"]["name"]))
+        if is_gone:
+            self._present[name].discard(mirror)
+            self._forget_pods((cluster, name), obj)
+            if not any(worker == cluster for worker, _ in self._present[name]):
+                self._given_up.discard((cluster, name))
+        else:
+            self._present[name].add(mirror)
         if is_gone or not is_active(obj):
             self._active[name].discard(mirror)
-            if not any(worker == cluster for worker, _ in self._active[name]):
-                self._given_up.discard((cluster, name))
             return
         self._active[name].add(mirror)
         running = {worker for worker, _ in self._active[name]}
@@ -122,22 +136,36 @@ class Seen:
         if len(counted) > 1:
             self.problems.append(f"{name} runs on {counted}")
 
+    def _forget_pods(self, place: Place, mirror: Object) -> None:
+        """What ran for a mirror that is gone counts for none that is made after it."""
+        for pods in (self._succeeded[place], self._failed[place]):
+            if mirror["kind"] == "Pod":
+                pods.discard(mirror["metadata"]["uid"])
+            else:
+                pods.clear()
+
     # Workloads
 
     def _saw_workload(self, obj: Object, is_gone: bool) -> None:
         name = owner_job(obj)
         if status.is_evicted(obj):
             self.counts["evicted"] += 1
-        for check in status.checks_of(obj):
-            if GIVEN_UP in (check.get("message") or ""):
-                worker = (obj.get("status") or {}).get("clusterName")
-                if worker:
-                    self.counts["given up"] += 1
-                    self._given_up.add((worker, name))
+        self._saw_claim(name, str((obj.get("status") or {}).get("clusterName") or ""))
         if name in self.finished and not status.is_finished(obj) and not is_gone:
             self.problems.append(f"{name} was finished and is no more")
         if status.is_finished(obj) and name not in self.finished:
             self._saw_end(name, obj)
+
+    def _saw_claim(self, name: str, worker: str) -> None:
+        """Whoever gets it, those that are lost for too long cannot be waited for: what they run of
+        it counts no more. Those that are only lost have to be.
+        """
+        before, self._claimed[name] = self._claimed.get(name, ""), worker
+        if worker and worker != before:
+            for other in {place for place, _ in self._present[name]} - {worker}:
+                if self.is_given_up(other):
+                    self.counts["given up"] += 1
+                    self._given_up.add((other, name))
 
     def _saw_end(self, name: str, obj: Object) -> None:
         condition = status.find_condition(obj, status.FINISHED)
@@ -146,12 +174,15 @@ class Seen:
         self.finished[name] = reason
         if name in self.deleted:
             return
+        # One that no worker has any more, or yet, may end where it was before: what has come to its
+        # end before it was put out, or on a worker that was lost meanwhile, has come to its end.
         worker = str((obj.get("status") or {}).get("clusterName") or "")
+        places = [(each, name) for each in ([worker] if worker else self.quota)]
         if reason == "Succeeded":
-            done = len(self._succeeded[worker, name])
+            done = max(len(self._succeeded[place]) for place in places)
             if wish.fails or done < wish.pods_to_end:
                 self.problems.append(f"{name} succeeded with {done} pods on {worker!r}")
-        elif not wish.fails or not self._failed[worker, name]:
+        elif not wish.fails or not any(self._failed[place] for place in places):
             message = condition.get("message")
             self.problems.append(f"{name} ended as {reason} on {worker!r}: {message}")
 
@@ -181,6 +212,11 @@ def is_active(obj: Object) -> bool:
     conditions = state.get("conditions") or ()
     has_ended = any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
     return not has_ended and state.get("phase") not in ENDS
+
+
+def job_of(obj: Object) -> str:
+    """The job that an object is, or belongs to."""
+    return owner_job(obj) if obj["kind"] == "Workload" else job_name(obj["metadata"]["name"])
 
 
 def job_name(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from tests.support import dispatching
 from tests.support.dispatching import TOKEN
+from tests.support.fault_story import Story
 from tests.support.links import Link
 
 from fleetqueue.kube.errors import KubeError
@@ -46,6 +47,9 @@ class Place(Protocol):
     def links(self) -> dict[str, Link]: ...
 
     @property
+    def story(self) -> Story: ...
+
+    @property
     def restarts(self) -> dict[str, list[Callable[[], Any]]]:
         """By cluster: what starts its controllers again, a process each."""
 
@@ -77,7 +81,7 @@ class Harm:
             ]
         )  # fmt: skip
         self.done[chosen.__name__] += 1
-        await chosen()
+        self._place.story.fault(f"{chosen.__name__.strip('_')}: {await chosen()}")
 
     async def end(self, *, all: bool = False) -> None:
         """What is due; or all, so that nothing is wrong any more."""
@@ -94,59 +98,73 @@ class Harm:
                     assert not self._place.manager.is_up
                 else:
                     self._lasting.remove(each)
+                    self._place.story.fault(f"over: {_title(each.end)}")
         assert not all or not self._lasting
 
-    async def _cut(self) -> None:
+    async def _cut(self) -> str:
         link = self._link()
         link.cut()
         self._for_a_while(link.restore)
+        return link.cluster.name
 
-    async def _hang(self) -> None:
+    async def _hang(self) -> str:
         link = self._link()
         link.hang()
         self._for_a_while(link.restore)
+        return link.cluster.name
 
-    async def _drop_watches(self) -> None:
-        self._link().drop_watches()
+    async def _drop_watches(self) -> str:
+        link = self._link()
+        link.drop_watches()
+        return link.cluster.name
 
-    async def _reset(self) -> None:
-        self._link().reset()
+    async def _reset(self) -> str:
+        link = self._link()
+        link.reset()
+        return link.cluster.name
 
-    async def _bad_weather(self) -> None:
+    async def _bad_weather(self) -> str:
         cluster = self._any()
         cluster.set_weather(ROUGH)
         self._for_a_while(partial(cluster.set_weather, CALM))
+        return cluster.name
 
-    async def _kill_controllers(self) -> None:
+    async def _kill_controllers(self) -> str:
         """Queueing alone, or what runs jobs too."""
-        restarts = self._place.restarts[self._any().name]
+        name = self._any().name
+        restarts = self._place.restarts[name]
         for restart in self._random.choice((restarts, restarts[:1])):
             await restart()
+        return name
 
-    async def _kill_server(self) -> None:
+    async def _kill_server(self) -> str:
         cluster = self._any()
         await cluster.kill()
         self._for_a_while(partial(self._revive, cluster))
+        return cluster.name
 
-    async def _crash_server(self) -> None:
+    async def _crash_server(self) -> str:
         """At one of the next writes."""
         cluster = self._any()
         if cluster.is_up:
             cluster.log.writes_left = self._random.randint(1, 20)
             self._for_a_while(partial(self._revive, cluster))
+        return cluster.name
 
     async def _revive(self, cluster: FleetCluster) -> None:
         cluster.log.writes_left = None
         if not cluster.is_up:
             await cluster.restart()
+            self._place.story.fault(f"{cluster.name} is back")
 
-    async def _expire_token(self) -> None:
+    async def _expire_token(self) -> str:
         worker = self._random.choice(self._place.workers).name
         link = self._place.links[worker]
         link.token = f"{TOKEN}{worker}-{self._random.random()}"
         # Whoever is connected already would not be asked again for long.
         link.reset()
         self._for_a_while(partial(self._renew_token, worker))
+        return worker
 
     async def _renew_token(self, worker: str) -> None:
         token = self._place.links[worker].token
@@ -167,3 +185,13 @@ class Harm:
 
     def _link(self) -> Link:
         return self._place.links[self._random.choice(self._place.workers).name]
+
+
+def _title(end: Callable[[], Any]) -> str:
+    """What ends a fault, and whose."""
+    if isinstance(end, partial):
+        owner = getattr(end.func, "__self__", None)
+        place = owner if isinstance(owner, FleetCluster) else end.args[0]
+        return f"{end.func.__name__.strip('_')} {getattr(place, 'name', place)}"
+    link = getattr(end, "__self__", None)
+    return f"{end.__name__} {link.cluster.name if isinstance(link, Link) else ''}"

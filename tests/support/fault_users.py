@@ -10,13 +10,15 @@ from tests.support.fault_checkers import Seen, job_name
 
 from fleetqueue.jobs import registry
 from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.errors import AlreadyExists, KubeError, NotFound
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import kinds
 from fleetqueue.testing import FleetCluster
 
-DELETES = 0.3
+DELETES = 0.6
 """The chance that somebody who thinks of it does take a job back."""
+PROPAGATIONS: tuple[Propagation | None, ...] = (None, "Background", "Foreground", "Orphan")
 
 
 class Users:
@@ -82,9 +84,15 @@ class Users:
             await self._delete_all(name)
 
     async def _delete_all(self, name: str) -> None:
-        for obj in self._seen.wishes[name].objects:
+        """Of a group the Workload too: one whose pods are deleted waits for others."""
+        found = self._seen.wishes[name].objects
+        named = [(self._kinds[obj["kind"]], _name(obj)) for obj in found]
+        if len(found) > 1:
+            named.append((kinds.WORKLOAD, name))
+        propagation = self._random.choice(PROPAGATIONS)
+        for kind, each in named:
             try:
-                await self._manager.client.delete(self._kinds[obj["kind"]], _name(obj), "default")
+                await self._manager.client.delete(kind, each, "default", propagation=propagation)
             except NotFound:
                 continue
 

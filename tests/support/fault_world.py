@@ -4,15 +4,19 @@ everything that a server stores is looked at.
 
 import asyncio
 import random
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
 from typing import Any
+from uuid import UUID
 
 from tests.support import dispatching, fault_jobs
 from tests.support import kueue as objects
 from tests.support.dispatching import CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, TOKEN
 from tests.support.fault_checkers import MANAGER, Rows, Seen, is_ours
 from tests.support.fault_harm import Harm
+from tests.support.fault_story import Story
 from tests.support.fault_users import Users
 from tests.support.links import Link, connector
 from tests.support.simulated import SITE
@@ -22,11 +26,15 @@ from fleetqueue import kueue
 from fleetqueue.api.crds import all_crds
 from fleetqueue.apiserver.instance import Instance
 from fleetqueue.apiserver.log import Row
+from fleetqueue.apiserver.registry import Registry
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.embedded.webhooks import DeclaredHook
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.events import EventRecorder
 from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.multikueue.connections import Connections
 from fleetqueue.multikueue.session import SYSTEM_NAMESPACE
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.job import ORPHANS, job_operator
@@ -55,8 +63,47 @@ NODE_SPEC = NodeSpec("node", mode="simulated")
 FOREIGN = 3
 """So many jobs have namesakes on workers."""
 REST_SECONDS_MAX = 4 * 3600.0
-_FURNISHED: dict[tuple[str, ...], tuple[str, list[Row]]] = {}
-"""By the kinds that were added: the log of a server that has them, and what names its cluster."""
+BEGIN_SECONDS = 10.0
+QUEUEING = (objects.priority_class("high", 100), objects.flavor())
+LEFT_OUT = {
+    "kueue-localqueue-controller",
+    "kueue-resourceflavor-controller",
+    "kueue-workload-slice-ungater",
+    "NodeFailures",
+}
+"""Controllers that only count, or have nothing to do here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """The log of a server that has all kinds, and what names its cluster."""
+
+    uid: str
+    rows: list[Row]
+    registry: Registry
+    """Kept, and with it what is compiled for its kinds."""
+
+    @classmethod
+    async def of(cls, cluster: FleetCluster) -> "Furnished":
+        system = await cluster.client.get(NAMESPACES, SYSTEM_NAMESPACE)
+        rows = list(cluster.log.rows.values())
+        return cls(uid_of(system), rows, cluster.instance.core.registry)
+
+    def rows_for(self, uid: str) -> dict[int, Row]:
+        """The same for a cluster of another name."""
+        names = (self.uid.encode(), uid.encode())
+        return {row.revision: row._replace(value=row.value.replace(*names)) for row in self.rows}
+
+
+_FURNISHED: dict[tuple[str, ...], Furnished] = {}
+"""By the kinds that were added."""
+
+
+class Silence(EventRecorder):
+    """Events tell nobody anything here, and would be a third of all writes."""
+
+    def record(self, *_: Any, **__: Any) -> None:
+        """Says nothing."""
 
 
 class World:
@@ -68,7 +115,8 @@ class World:
         self.families = fault_jobs.chosen(fleet.seed)
         self.wishes = {each.name: each for each in fault_jobs.wishes(fleet.seed, count)}
         quota = dict.fromkeys(WORKERS, WORKER_QUOTA) | {MANAGER: MANAGER_QUOTA}
-        self.seen = Seen(self.wishes, quota)
+        self.seen = Seen(self.wishes, quota, self._is_given_up)
+        self._connections: Connections | None = None
         self.clusters: dict[str, FleetCluster] = {}
         self.links: dict[str, Link] = {}
         self.rows: dict[str, Rows] = {}
@@ -90,14 +138,21 @@ class World:
     def workers(self) -> list[FleetCluster]:
         return [self.clusters[name] for name in WORKERS]
 
+    @property
+    def story(self) -> Story:
+        return self.seen.story
+
     async def start(self) -> None:
+        common = await self._common()
+        # Whoever makes what is common needs some time for it; what follows must not depend on that.
+        await asyncio.sleep(BEGIN_SECONDS - asyncio.get_running_loop().time())
         for name in (MANAGER, *WORKERS):
-            await self._add_cluster(name)
+            await self._add_cluster(name, common)
         await self._join()
         for name, cluster in self.clusters.items():
-            install = self._install_manager if name == MANAGER else self._install_worker
-            runtime = partial(self._install_runtime, name)
-            parts = (install, runtime)
+            parts: list[Callable[[Manager], None]] = [self._install_worker]
+            if name == MANAGER:
+                parts = [self._install_manager, self._install_runtime]
             self.restarts[name] = [self.fleet.run_all(part, on=cluster) for part in parts]
         await self._make_foreign()
         await asyncio.sleep(5)
@@ -107,14 +162,15 @@ class World:
 
     # Clusters
 
-    async def _add_cluster(self, name: str) -> None:
+    async def _add_cluster(self, name: str, common: "Furnished") -> None:
         limit = SKEW_SECONDS_MAX
         skew = self.random.choice((0.0, 0.0, self.random.uniform(-limit, limit)))
-        cluster = await self.fleet.add_cluster(name, skew_seconds=skew)
+        rows = common.rows_for(str(UUID(int=self.random.getrandbits(128), version=4)))
+        self.rows[name] = Rows(rows, name, self.seen)
+        cluster = await self.fleet.add_cluster(
+            name, skew_seconds=skew, rows=self.rows[name], furnish=self._hook
+        )
         self.clusters[name] = cluster
-        await self._furnish(cluster)
-        self.rows[name] = Rows(cluster.log.rows, name, self.seen)
-        cluster.log.rows = self.rows[name]
         if name != MANAGER:
             self.links[name] = Link(cluster, TOKEN + name)
             await cluster.client.create(node_object(NODE_SPEC, SITE))
@@ -125,34 +181,23 @@ class World:
             await cluster.client.create(made)
             await cluster.client.create(objects.local_queue(LOCAL_QUEUE, CLUSTER_QUEUE))
 
-    async def _furnish(self, cluster: FleetCluster) -> None:
-        """All that servers have in common is made once, since that takes longest; the others get
-        its log, in which nothing but the cluster's own name is another.
+    async def _common(self) -> "Furnished":
+        """All that servers have in common is made once, since that takes longest, by one that is
+        none of the fleet's.
         """
-        cluster.furnish = self._hook
         wanted = tuple(sorted({crd for family in self.families for crd in family.crds}))
-        own = uid_of(await cluster.client.get(NAMESPACES, SYSTEM_NAMESPACE))
         if wanted not in _FURNISHED:
-            await self._make_common(cluster, wanted)
-            _FURNISHED[wanted] = (own, list(cluster.log.rows.values()))
-            return
-        theirs, rows = _FURNISHED[wanted]
-        await cluster.kill()
-        names = (theirs.encode(), own.encode())
-        cluster.log.rows = {
-            row.revision: row._replace(value=row.value.replace(*names)) for row in rows
-        }
-        await cluster.start()
-
-    async def _make_common(self, cluster: FleetCluster, plurals: tuple[str, ...]) -> None:
-        for crd in crds(*plurals):
-            await cluster.client.create(crd)
-        await asyncio.sleep(1)
-        self._hook(cluster.instance)
-        for obj in fault_jobs.furniture(self.families):
-            await cluster.client.create(obj)
-        await cluster.client.create(objects.priority_class("high", 100))
-        await cluster.client.create(objects.flavor())
+            made = FleetCluster("template", self.fleet.clock, "template")
+            await made.start()
+            for crd in crds(*wanted):
+                await made.client.create(crd)
+            await asyncio.sleep(1)
+            self._hook(made.instance)
+            for obj in (*fault_jobs.furniture(self.families), *QUEUEING):
+                await made.client.create(obj)
+            _FURNISHED[wanted] = await Furnished.of(made)
+            await made.kill()
+        return _FURNISHED[wanted]
 
     def _hook(self, instance: Instance) -> None:
         given = [webhook for family in self.families for webhook in family.webhooks]
@@ -175,25 +220,40 @@ class World:
         await client.create(objects.local_queue(LOCAL_QUEUE, CLUSTER_QUEUE))
 
     def _install_worker(self, manager: Manager) -> None:
+        """One process for queueing and for what runs jobs: that saves every other cache."""
+        _silence(manager.cluster)
         kueue.install(manager, self._options)
+        self._install_runtime(manager)
+        # Nobody looks at the leases here.
+        keeper = NodeKeeper(manager.cluster, [NODE_SPEC], SITE, renew_seconds=1e6)
+        for controller in (Binder(manager.cluster), SimulatedPods(manager.cluster), keeper):
+            manager.add(controller)
+        _leave_out(manager, LEFT_OUT)
 
     def _install_manager(self, manager: Manager) -> None:
+        _silence(manager.cluster)
         made = kueue.install(manager, self._dispatching)
-        kueue.install_dispatching(manager, self._dispatching, made, self._connect)
+        self._connections = kueue.install_dispatching(
+            manager, self._dispatching, made, self._connect
+        )
+        # Whoever chooses a worker reads what its queues have left, but nobody reads that here.
+        _leave_out(manager, {*LEFT_OUT, "kueue-clusterqueue-controller"})
 
-    def _install_runtime(self, name: str, manager: Manager) -> None:
+    def _install_runtime(self, manager: Manager) -> None:
+        _silence(manager.cluster)
         given = {each.name: each for family in self.families for each in family.operators}
         for operator in (job_operator(), ORPHANS, *given.values()):
             manager.add(controller_of(operator)(manager.cluster))
-        if name != MANAGER:
-            # Nobody looks at the leases here.
-            keeper = NodeKeeper(manager.cluster, [NODE_SPEC], SITE, renew_seconds=1e6)
-            for controller in (Binder(manager.cluster), SimulatedPods(manager.cluster), keeper):
-                manager.add(controller)
 
     def _connect(self, access: Any) -> Any:
         by_server = {dispatching.server_of(name): link for name, link in self.links.items()}
         return connector(by_server, self.random)(access)
+
+    def _is_given_up(self, worker: str) -> bool:
+        assert self._connections is not None
+        since = self._connections.lost_since(worker)
+        lost = self.manager.clock.now() - since if since is not None else timedelta()
+        return lost >= timedelta(seconds=LOST_SECONDS)
 
     async def _make_foreign(self) -> None:
         """Namesakes of some jobs, on some workers, before anything is sent there."""
@@ -251,6 +311,8 @@ class World:
             assert not found["metadata"].get("deletionTimestamp")
             assert not is_ours(found)
             await client.delete(kind, name, "default", propagation="Background")
+        # Whoever was refused again and again would try again in a quarter of an hour only.
+        await self.restarts[MANAGER][0]()
 
     # What came of it
 
@@ -277,6 +339,16 @@ class World:
             for obj in wish.objects
         ]
         return [f"{kind} {name}" for kind, name in wanted if (kind, name) not in found]
+
+
+def _silence(cluster: Cluster) -> None:
+    cluster.events = Silence(cluster.client, "", clock=cluster.clock, random=cluster.random)
+
+
+def _leave_out(manager: Manager, names: Set[str]) -> None:
+    for loop in manager.loops():
+        if loop.controller.name in names:
+            loop.controller.workers = 0
 
 
 @cache

@@ -9,10 +9,12 @@ hub and an agent per member, all in virtual time.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from random import Random
 from typing import Any
 
 from fleetqueue.api.crds import all_crds
+from fleetqueue.apiserver import installing
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.hub import parts as hub_parts
 from fleetqueue.fleet.member import parts as member_parts
@@ -63,6 +65,8 @@ class Side:
         """Type, reason and message of the events about an object, oldest first."""
         found = (await self.client.list(EVENTS, "")).items
         about = [each for each in found if each["involvedObject"]["name"] == name]
+        # By arrival: in virtual time many happen at one moment.
+        about.sort(key=lambda each: int(each["metadata"]["resourceVersion"]))
         return [(each["type"], each["reason"], each["message"]) for each in about]
 
 
@@ -143,7 +147,12 @@ def member_cluster(name: str, *, labels: Mapping[str, str] | None = None, **spec
     }
 
 
+@cache
+def fleet_crds() -> list[Object]:
+    """Those of a hub and of members alike; not to be changed."""
+    return [crd for crd in all_crds() if crd["spec"]["group"] in GROUPS]
+
+
 async def _install_crds(side: Side) -> None:
-    for crd in all_crds():
-        if crd["spec"]["group"] in GROUPS:
-            await side.client.create(crd)
+    """As a start does it, without asking the server to judge what it judged before."""
+    await installing.install(side.cluster.instance.core, fleet_crds())

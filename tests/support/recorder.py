@@ -32,7 +32,7 @@ TOKEN = "kube-api-access-"
 """The volume that every pod gets for its token, under a name of its own."""
 _LEFT_OUT = {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"}
 _LEFT_OUT |= {"generateName"}
-_CONSTANT = {
+CONSTANT = {
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
     "securityContext": {},
@@ -252,7 +252,7 @@ def _flatten(path: str, value: Any, found: Facts) -> None:
 
 
 def _is_constant(path: str, key: str, value: Any) -> bool:
-    return ".template." in f"{path}." and key in _CONSTANT and _CONSTANT[key] == value
+    return ".template." in f"{path}." and key in CONSTANT and CONSTANT[key] == value
 
 
 def _is_named(value: Any) -> bool:

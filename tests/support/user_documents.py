@@ -6,6 +6,18 @@ from fleetqueue.base import documents
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 
+TF_JOB_IN_SHORT = """
+apiVersion: "kubeflow.org/v1"
+kind: "TFJob"
+metadata:
+ name: "example-tfjob"
+spec:
+ runPolicy:
+  managedBy: "kueue.x-k8s.io/multikueue"
+  tfReplicaSpecs:
+    ...
+"""
+
 TF_JOB_AS_PRINTED = """
 apiVersion: "kubeflow.org/v1"
 kind: "TFJob"

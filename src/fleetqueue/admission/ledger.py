@@ -4,25 +4,20 @@
 controllers and people ask it for counts. It holds no client.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from fleetqueue.admission.devices import Devices
-from fleetqueue.admission.queue_book import QueueBook
-from fleetqueue.admission.surroundings import Namespaces
+from fleetqueue.admission.admissible import is_admissible, key_of, local_queue_of, makes_room
+from fleetqueue.admission.turns import Turns
 from fleetqueue.admission.usage import UsageKeeper
+from fleetqueue.admission.workload_book import WorkloadBook
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels, workloads
 from fleetqueue.api.meta import Key
-from fleetqueue.queueing import reading, variants
-from fleetqueue.queueing.admissibility import namespace_problem, resources_problem
 from fleetqueue.queueing.amounts import Requests
-from fleetqueue.queueing.device_claims import Refusal
 from fleetqueue.queueing.queues import Counts, Requeue
 from fleetqueue.queueing.reading import ReadingRules
-from fleetqueue.queueing.requests import Surroundings, completed
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
 
@@ -31,27 +26,13 @@ HEADS_MAX = 64
 """Where so many are about to be tried, whole trees wait for the next cycle."""
 
 
-class _Reading(NamedTuple):
-    """What an object was read into, and by what."""
-
-    obj: Json
-    queue: str
-    around: Surroundings
-    claims: Mapping[str, Requests]
-    workload: Workload
-
-
-class Ledger(QueueBook):
+class Ledger(WorkloadBook):
     """What is known now. Every method is done when it returns."""
 
     def __init__(
         self, settings: Settings, rules: ReadingRules, now: Callable[[], datetime]
     ) -> None:
-        super().__init__(settings)
-        self.rules = rules
-        self._configured = rules.requests.transformations
-        self.namespaces = Namespaces()
-        self.devices = Devices(rules.devices)
+        super().__init__(settings, rules)
         self.second_passes: dict[Key, Workload] = {}
         """Workloads that hold quota and need places; the scheduler times them."""
         self.on_work: list[Callable[[], None]] = []
@@ -61,18 +42,8 @@ class Ledger(QueueBook):
         self.unready: set[Key] = set()
         """Workloads that hold quota and whose pods are not all ready."""
         self._now = now
-        self._objects: dict[Key, Json] = {}
-        self._readings: dict[Key, _Reading] = {}
-        """Of those that wait or hold quota."""
-        self._of_local: dict[Key, dict[Key, None]] = {}
-        """The workloads that name a LocalQueue."""
         self._waits_in: dict[Key, str] = {}
-        self._blocked: dict[str, set[str]] = {}
-        """By the root of their tree, ClusterQueues whose head waits for something to change."""
-        self._hot: set[str] = set()
-        """ClusterQueues in which something may wait to be tried."""
-        self._last_root = ""
-        """Where the last heads were taken from, if not from everywhere."""
+        self._turns = Turns(self._root_of)
         self._assumed: dict[Key, Workload] = {}
         self._evicting: set[Key] = set()
         """Those that are being evicted: decisions see them as evicted already."""
@@ -84,74 +55,16 @@ class Ledger(QueueBook):
     # Workloads
 
     def put_workload(self, obj: Json) -> None:
-        key = _key(obj)
-        old = self._objects.get(key)
-        self._objects[key] = obj
-        if old is not None and _local_queue(old) != _local_queue(obj):
-            self._forget_local(key, old)
+        key = key_of(obj)
+        old = self._note(key, obj)
+        if old is not None and local_queue_of(old) != local_queue_of(obj):
             self._dequeue(key)
-        self._of_local.setdefault(_local_queue(obj), {})[key] = None
-        if old is None or old.get("spec") != obj.get("spec"):
-            self.devices.follow(key, old, obj)
         self._place(key, obj)
 
     def remove_workload(self, key: Key) -> None:
-        old = self._objects.pop(key, None)
-        if old is not None:
-            self._forget_local(key, old)
-            self.devices.follow(key, old, None)
+        if self._erase(key):
             self._assumed.pop(key, None)
             self._leave(key)
-
-    def workload(self, key: Key) -> Json | None:
-        return self._objects.get(key)
-
-    def read(self, obj: Json) -> Workload:
-        """The object as decisions see it."""
-        key, local = _key(obj), self.local_queues.get(_local_queue(obj))
-        queue = "" if local is None else local.cluster_queue
-        around = self.namespaces.around(key.namespace)
-        known, claims = self._readings.get(key), self.devices.claims(obj).requests
-        before = None
-        if known is not None and known.around is around and known.claims == claims:
-            if known.obj is obj and known.queue == queue:
-                return known.workload
-            before = known.workload if reading.has_same_pods(known.obj, obj) else None
-        found = reading.read_workload(obj, queue, self.rules, around, claims, before)
-        self._readings[key] = _Reading(obj, queue, around, claims, self._ranked(found))
-        return self._readings[key].workload
-
-    def _ranked(self, workload: Workload) -> Workload:
-        queue = self.state.queues.get(workload.cluster_queue)
-        if queue is None or not workload.allowed_flavors:
-            return workload
-        return replace(workload, flavor_rank=variants.place(queue, workload))
-
-    def is_parent(self, obj: Json) -> bool:
-        """Whether variants are admitted in its place, also where it does not say so yet: it is
-        neither queued nor counted.
-        """
-        if workloads.is_parent(obj):
-            return True
-        if not self.settings.admits_concurrently or status.has_quota(obj):
-            return False
-        local = self.local_queues.get(_local_queue(obj))
-        queue = None if local is None else self.state.queues.get(local.cluster_queue)
-        is_asked = queue is not None and queue.concurrent is not None
-        return is_asked and not workloads.is_variant(obj)
-
-    def refusal(self, obj: Json) -> Refusal | None:
-        """Why a workload is not even queued: nobody can tell what devices it takes."""
-        return self.devices.claims(obj).refusal
-
-    def problem(self, obj: Json, queue: str) -> str:
-        """Why a workload may not be tried in a queue, whatever is free there."""
-        namespace = obj["metadata"].get("namespace") or ""
-        around = self.namespaces.around(namespace)
-        selector = self.state.queues[queue].namespace_selector
-        found = namespace_problem(selector, namespace, self.namespaces.labels(namespace))
-        specs = [completed(each, around) for each in _specs(obj)]
-        return found or resources_problem(specs, around)
 
     def _place(self, key: Key, obj: Json) -> None:
         """Puts it among those that hold quota, among those that wait, or nowhere."""
@@ -180,7 +93,7 @@ class Ledger(QueueBook):
         if key in self._evicting and not workload.is_evicted:
             workload = replace(workload, is_evicted=True)
         self.state.hold(workload)
-        if before is not None and _makes_room(workload, before):
+        if before is not None and makes_room(workload, before):
             self.unpark_later(workload.cluster_queue)
         if workload.is_admitted and self.usage is not None:
             self.usage.admit(workload)
@@ -218,7 +131,7 @@ class Ledger(QueueBook):
         queue.put(workload, self._now())
         if before is not None and before.effective_priority != workload.effective_priority:
             self.unpark_later(name)
-        self._hot.add(name)
+        self._turns.give(name)
         self._work()
 
     def _dequeue(self, key: Key) -> str | None:
@@ -226,7 +139,7 @@ class Ledger(QueueBook):
         if name in self.pending:
             self.pending[name].remove(key)
             if self.pending[name].has_work():
-                self._hot.add(name)
+                self._turns.give(name)
                 self._work()
         return name
 
@@ -239,29 +152,6 @@ class Ledger(QueueBook):
         for listener in self.on_gone:
             listener(key)
 
-    def _queue_for(self, obj: Json) -> str | None:
-        """The ClusterQueue in which it may wait."""
-        local = self.local_queues.get(_local_queue(obj))
-        if local is None or local.is_stopped or local.cluster_queue not in self.pending:
-            return None
-        return local.cluster_queue
-
-    def _forget_local(self, key: Key, obj: Json) -> None:
-        named = self._of_local.get(_local_queue(obj), {})
-        named.pop(key, None)
-        if not named:
-            self._of_local.pop(_local_queue(obj), None)
-
-    def named(self, local: Key) -> list[Key]:
-        """The workloads that name a LocalQueue."""
-        return list(self._of_local.get(local, ()))
-
-    def of_queue(self, name: str) -> list[Key]:
-        """The workloads of all LocalQueues of a ClusterQueue, and those that hold its quota."""
-        found = dict.fromkeys(key for local in self.locals_of(name) for key in self.named(local))
-        found.update(dict.fromkeys(self.state.holders.get(name, ())))
-        return list(found)
-
     # What the scheduler does
 
     def pop_heads(self) -> list[Workload]:
@@ -272,31 +162,22 @@ class Ledger(QueueBook):
         heads, those of some trees are tried, and those of the others next.
         """
         heads: list[Workload] = []
-        for name in list(self._hot):
-            self._hot |= self._blocked.pop(self._root_of(name), set())
-        for root, names in self._hot_trees():
+        for root, names in self._turns.trees():
             heads += filter(None, map(self._pop_head, names))
             if len(heads) >= HEADS_MAX:
-                self._last_root = root
+                self._turns.stop_at(root)
                 break
         return sorted(heads, key=lambda head: head.cluster_queue)
-
-    def _hot_trees(self) -> list[tuple[str, list[str]]]:
-        """Those first that were not tried the last time."""
-        found: dict[str, list[str]] = {}
-        for name in sorted(self._hot):
-            found.setdefault(self._root_of(name), []).append(name)
-        return sorted(found.items(), key=lambda tree: (tree[0] <= self._last_root, tree[0]))
 
     def _pop_head(self, name: str) -> Workload | None:
         queue = self.pending.get(name)
         if queue is None or not queue.has_work():
-            self._hot.discard(name)
+            self._turns.take(name)
             return None
         head = queue.pop() if self.is_active(name) else None
         if head is not None:
             # The next one has its turn when this one is admitted, parked or gone.
-            self._hot.discard(name)
+            self._turns.take(name)
         return head
 
     def assume(self, workload: Workload) -> None:
@@ -356,17 +237,17 @@ class Ledger(QueueBook):
             self.read(obj), why, self._now(), has_more_flavors=has_more_flavors, reason=reason
         )
         if is_news or not at_once:
-            self._hot.add(name)
+            self._turns.give(name)
             self._work()
         else:
-            self._blocked.setdefault(self._root_of(name), set()).add(name)
+            self._turns.block(name)
         return at_once
 
     def unpark_later(self, queue: str) -> None:
         """Heads that wait for a change have their turn at once, before those who just lost quota
         could take it again; parked workloads follow a little later.
         """
-        self._hot |= self._blocked.pop(self._root_of(queue), set())
+        self._turns.unblock(queue)
         super().unpark_later(queue)
 
     def _root_of(self, queue: str) -> str:
@@ -379,7 +260,7 @@ class Ledger(QueueBook):
         """What was to make room for it failed: it is tried again."""
         name = self._waits_in.get(key)
         if name is not None:
-            self._hot.add(name)
+            self._turns.give(name)
             self._work()
 
     def drop(self, key: Key) -> None:
@@ -396,7 +277,7 @@ class Ledger(QueueBook):
         for name in names:
             if name in self.pending:
                 self.pending[name].unpark(self._now(), self._selects(name))
-                self._hot.add(name)
+                self._turns.give(name)
         self._work()
 
     def _selects(self, name: str) -> Callable[[str], bool]:
@@ -484,9 +365,6 @@ class Ledger(QueueBook):
         found = self.pending.get(queue)
         return Counts() if found is None else found.counts
 
-    def holders(self, queue: str) -> Iterable[Workload]:
-        return self.state.holders.get(queue, {}).values()
-
     def local_pending(self, local: Key) -> int:
         """Those that wait and are not being tried right now; none while the queue is stopped."""
         known, named = self.local_queues.get(local), self._of_local.get(local, ())
@@ -497,52 +375,3 @@ class Ledger(QueueBook):
             return sum(is_admissible(self._objects[key]) for key in named)
         waiting = [key for key in named if self._waits_in.get(key) == queue.name]
         return sum(not queue.is_trying(key) for key in waiting)
-
-    def local_holders(self, local: Key) -> list[Workload]:
-        known = self.local_queues.get(local)
-        if known is None:
-            return []
-        holders = self.state.holders.get(known.cluster_queue, {})
-        return [holders[key] for key in self._of_local.get(local, ()) if key in holders]
-
-
-def is_admissible(obj: Json) -> bool:
-    """Whether the workload may wait in a queue."""
-    if status.is_finished(obj) or not status.is_active(obj) or status.has_quota(obj):
-        return False
-    if workloads.is_parent(obj) or gated_by(obj) or obj["metadata"].get("deletionTimestamp"):
-        return False
-    reserved = status.find_condition(obj, status.QUOTA_RESERVED)
-    is_on_hold = reserved is not None and reserved["reason"] == "OnHold"
-    return not is_on_hold and not status.is_true(obj, status.WAITING_FOR_REPLACEMENT_PODS)
-
-
-def gated_by(obj: Json) -> str:
-    """The gates that keep the workload from being admitted."""
-    return str((obj["metadata"].get("annotations") or {}).get(labels.ADMISSION_GATED_BY) or "")
-
-
-def _makes_room(workload: Workload, before: Workload) -> bool:
-    """Whether others may have its quota now that could not before."""
-    is_less_urgent = workload.effective_priority < before.effective_priority
-    return is_less_urgent or _needs_less(workload, before)
-
-
-def _needs_less(now: Workload, before: Workload) -> bool:
-    held = before.usage()
-    needed = now.usage()
-    return any(needed.get(at, 0) < amount for at, amount in held.items())
-
-
-def _key(obj: Json) -> Key:
-    return Key(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-
-
-def _local_queue(obj: Json) -> Key:
-    name = (obj.get("spec") or {}).get("queueName") or ""
-    return Key(obj["metadata"].get("namespace") or "", name)
-
-
-def _specs(obj: Json) -> list[Json]:
-    sets = (obj.get("spec") or {}).get("podSets") or ()
-    return [(each.get("template") or {}).get("spec") or {} for each in sets]

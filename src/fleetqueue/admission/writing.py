@@ -34,6 +34,8 @@ Json = dict[str, Any]
 COMPONENT = "kueue-admission"
 TRIES_MAX = 3
 """How often a write is made anew where the workload changed meanwhile."""
+TELLS_MAX = 8
+"""The same for why it waits: much is written to a new workload, and nobody may tell that again."""
 LISTED_SECONDS_MAX = 0.5
 """So long a reservation waits for the list of checks that another writes."""
 REPLACED = "due to workload slice aggregation"
@@ -172,7 +174,7 @@ class Writer:
 
     async def _write_reasons(self, key: Key) -> None:
         failures = 0
-        while failures < TRIES_MAX:
+        while failures < TELLS_MAX:
             obj, decision = self._ledger.workload(key), self._reasons[key]
             if obj is None or not _waits(obj):
                 return

@@ -4,6 +4,7 @@ them.
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fleetqueue.apiserver import outlines
 from fleetqueue.apiserver.core import Core
@@ -25,6 +26,7 @@ TABLE = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 READ_WRITE = ("get", "patch", "update")
+_SHAPES: WeakValueDictionary[tuple[Any, ...], CustomShape] = WeakValueDictionary()
 DEPRECATED = "{group}/{version} {kind} is deprecated"
 
 
@@ -163,20 +165,12 @@ def build_resource(crd: Object, definition: Definition, converters: Converters) 
 def _version(crd: Object, version: Object, definition: Definition) -> Version:
     spec = crd["spec"]
     kind, name = spec["names"]["kind"], version["name"]
-    retired = stray_fields.retired(crd["metadata"].get("annotations"))
-
-    def schema() -> Object:
-        found = definition.schema(name) or {"type": "object"}
-        if spec.get("preserveUnknownFields"):
-            found["x-kubernetes-preserve-unknown-fields"] = True
-        return found
-
     parts = version.get("subresources") or {}
     scale = parts.get("scale")
     return Version(
         name,
         kind,
-        CustomShape(schema, kind, name, retired),
+        _shape(crd, definition, kind, name),
         served=bool(version.get("served")),
         subresources=_subresources(kind, parts),
         verbs=VERBS,
@@ -185,6 +179,28 @@ def _version(crd: Object, version: Object, definition: Definition) -> Version:
         selectable=tuple(f["jsonPath"] for f in version.get("selectableFields") or ()),
         warning=_warning(spec, version),
     )
+
+
+def _shape(crd: Object, definition: Definition, kind: str, version: str) -> CustomShape:
+    """One for all definitions that say the same of a version, in all servers of this process: to
+    compile a schema takes long.
+    """
+    is_open = bool(crd["spec"].get("preserveUnknownFields"))
+    annotations = crd["metadata"].get("annotations") or {}
+    retired = annotations.get(stray_fields.RETIRED_KEY) or ""
+    identity = (definition.schema_digest(version), kind, version, is_open, retired)
+    found = _SHAPES.get(identity)
+    if found is None:
+
+        def schema() -> Object:
+            read = definition.schema(version) or {"type": "object"}
+            if is_open:
+                read["x-kubernetes-preserve-unknown-fields"] = True
+            return read
+
+        found = CustomShape(schema, kind, version, stray_fields.retired(annotations))
+        _SHAPES[identity] = found
+    return found
 
 
 def _have_same_schemas(one: Resource, other: Resource) -> bool:

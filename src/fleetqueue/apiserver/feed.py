@@ -277,6 +277,8 @@ async def _pull(
     try:
         if first:
             yield first
+            # All that there was: not to be kept as long as the watch.
+            first = []
         while not watcher.is_closed:
             wait_until = ends_at if bookmark is None else min(ends_at, bookmark_at)
             frames = await _take(watcher, came, max(wait_until - loop.time(), 0))

@@ -12,6 +12,7 @@ from fleetqueue.apiserver.custom import TABLE
 from fleetqueue.apiserver.definition_status import described, judge_names
 
 Object = dict[str, Any]
+MANAGER = "fleetqueue"
 
 
 async def install(core: Core, definitions: Iterable[Object]) -> None:
@@ -32,5 +33,18 @@ def _whole(core: Core, definition: Object) -> Object:
         "uid": core.new_uid(),
         "creationTimestamp": core.now(),
         "generation": 1,
+        "managedFields": [_nothing_owned(core)],
     }
     return described(made, judge_names(made, core.registry), core.now())
+
+
+def _nothing_owned(core: Core) -> Object:
+    """Whoever applies such a definition later has no conflict with fields that nobody set."""
+    return {
+        "manager": MANAGER,
+        "operation": "Update",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "time": core.now(),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {}},
+    }

@@ -1,7 +1,7 @@
 """The options that `install` and `controller` share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,22 @@ import click
 if TYPE_CHECKING:
     from fleetqueue.attached import AttachOptions
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-_OPTIONS = (
+CLUSTER = (
     click.option(
         "--kubeconfig", type=_FILE, default=None, help="Which cluster; as kubectl has it."
     ),
     click.option("--context", default="", help="A context of the kubeconfig."),
+)
+WEBHOOK_URL = click.option(
+    "--webhook-url",
+    default="",
+    metavar="URL",
+    help="Where the API server reaches our webhooks; without it, behind the Service fleetwebhook.",
+)
+_OPTIONS = (
+    *CLUSTER,
     click.option("--config", type=_FILE, default=None, help="Kueue's configuration file."),
     click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false."),
     click.option(
@@ -28,10 +38,18 @@ _OPTIONS = (
 )
 
 
-def attaching(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def with_all(options: Sequence[Decorator]) -> Decorator:
+    """One decorator of several."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+attaching = with_all(_OPTIONS)
 
 
 def read_options(

@@ -43,7 +43,7 @@ def start(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> Rec
 
     known = home.read()
     count = workers or (len(known.workers) if known is not None else 0) or WORKERS
-    wanted = msgspec.structs.replace(known or Record(), **asked, is_furnished=False)
+    wanted = msgspec.structs.replace(known or Record(), **asked, is_furnished=False, is_hub=False)
     starting.check(wanted)
     home.prepare()
     record = msgspec.structs.replace(wanted, members=members(count, known))
@@ -68,7 +68,7 @@ def furnish(home: Directory, record: Record, before: Record | None = None) -> Re
     if record.is_bare:
         return record
     asyncio.run(_furnish(home, record, before))
-    done = msgspec.structs.replace(record, is_furnished=True)
+    done = msgspec.structs.replace(record, is_furnished=True, is_hub=True)
     home.write(done)
     return done
 
@@ -108,7 +108,10 @@ def next_steps(home: Directory, record: Record) -> list[str]:
             f" kubectl label --local -f - -o yaml {queue} | kubectl apply -f -",
             "  kubectl get workloads,jobs",
             "  kubectl get multikueueclusters",
+            "  kubectl get memberclusters",
         ]
+    if record.dashboard_port:
+        lines.append(f"  open http://127.0.0.1:{record.dashboard_port}/ in a browser")
     return [
         *lines,
         f"  fleetqueue status --dir {home.path}",
@@ -172,6 +175,28 @@ async def leave(manager: "Access", name: str, config_name: str) -> list[str]:
     client = open_client(manager)
     try:
         return await leaving.leave(client, name, config_name, open_client)
+    finally:
+        await client.close()
+
+
+async def join_fleet(
+    hub: "Access", member: "Access", name: str, server: str, labels: dict[str, str]
+) -> None:
+    from fleetqueue.local_fleet import membership
+
+    async with AsyncExitStack() as stack:
+        here, there = open_client(hub), open_client(member)
+        stack.push_async_callback(here.close)
+        stack.push_async_callback(there.close)
+        await membership.join(here, there, name, server, labels)
+
+
+async def leave_fleet(hub: "Access", name: str) -> list[str]:
+    from fleetqueue.local_fleet import membership
+
+    client = open_client(hub)
+    try:
+        return await membership.leave(client, name)
     finally:
         await client.close()
 

@@ -10,13 +10,16 @@ from fleetqueue import __version__
 from fleetqueue.errors import FleetqueueError
 
 COMMANDS = (
-    "up", "down", "status", "join", "leave", "logs", "exec", "controller", "crds", "install",
-    "kueue", "serve", "version",
+    "up", "down", "status", "join", "leave", "logs", "exec", "approve", "controller", "crds",
+    "dashboard", "draincluster", "install", "kueue", "serve", "uncordoncluster", "version",
 )  # fmt: skip
 HELP = {
+    "approve": "Let an update run of a hub go on.",
     "controller": "Run Kueue's controllers against any Kubernetes cluster.",
     "crds": "Print the CustomResourceDefinitions that fleetqueue knows.",
+    "dashboard": "Show queues and workloads in a browser.",
     "down": "Stop the manager and workers of this machine.",
+    "draincluster": "Evict all that a hub has placed on a member.",
     "exec": "Run a command in a pod of a job that runs on a worker.",
     "join": "Add a cluster to the workers of a manager.",
     "leave": "Take a cluster off the workers of a manager.",
@@ -26,6 +29,7 @@ HELP = {
     "install": "Prepare a Kubernetes cluster for the controllers.",
     "kueue": "Queues and workloads of Kueue, as kueuectl has them.",
     "serve": "Run a Kubernetes API server in this process.",
+    "uncordoncluster": "Let a hub place on a drained member again.",
     "version": "Print the version of fleetqueue and of the Kubernetes API it speaks.",
 }
 
@@ -63,8 +67,12 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run a command; what goes wrong is told in a sentence, and the exit code says whose turn it
     is.
     """
+    return run(cli, "fleetqueue", arguments)
+
+
+def run(command: click.Command, name: str, arguments: list[str] | None = None) -> Any:
     try:
-        return cli.main(arguments, prog_name="fleetqueue", standalone_mode=False)
+        return command.main(arguments, prog_name=name, standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

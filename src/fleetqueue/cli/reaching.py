@@ -11,7 +11,10 @@ import click
 from fleetqueue.errors import UserError
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
     from fleetqueue.kube.client import Client
+    from fleetqueue.multikueue.reach.search import Dispatch, Search
 
 Object = dict[str, Any]
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -56,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A pod of the job, and who speaks with its worker."""
+    """A pod of the job, and who speaks with its worker, or with the manager that remembers it."""
 
     client: "Client"
     pod: Object
@@ -71,13 +74,15 @@ class There:
 
 
 @asynccontextmanager
-async def pods(asked: Asked) -> AsyncIterator[list[There]]:
-    """All that are meant, at least one."""
+async def pods(asked: Asked, *, remembered: bool = False) -> AsyncIterator[list[There]]:
+    """All that are meant, at least one. `remembered`: also those of which nothing is left but what
+    the manager has kept.
+    """
     from contextlib import AsyncExitStack
 
     from fleetqueue.cli import fleets
     from fleetqueue.kube.auth import find_access
-    from fleetqueue.multikueue.reach.search import Search, pods_there
+    from fleetqueue.multikueue.reach.search import Search
 
     kind, _, name = asked.job.rpartition("/")
     access = find_access(asked.kubeconfig, asked.context)
@@ -86,14 +91,47 @@ async def pods(asked: Asked) -> AsyncIterator[list[There]]:
         stack.push_async_callback(manager.close)
         namespace = asked.namespace or manager.namespace
         search = Search(manager, namespace, asked.system_namespace)
-        found: list[There] = []
+        way = _Way(search, manager, namespace, stack)
         dispatches = await search.dispatch(kind, name)
-        for dispatch in dispatches:
-            client = fleets.open_client(await search.access(dispatch.worker))
-            stack.push_async_callback(client.close)
-            found += [There(client, each) for each in await pods_there(client, namespace, dispatch)]
+        look = way.there_or_remembered if remembered else way.there
+        found = [each for dispatch in dispatches for each in await look(dispatch)]
         workers = ", ".join(each.worker for each in dispatches)
         yield meant(found, asked.pod, f"{asked.job} has no such pod on {workers}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """To the pods of a job."""
+
+    search: "Search"
+    manager: "Client"
+    namespace: str
+    stack: "AsyncExitStack"
+
+    async def there(self, dispatch: "Dispatch") -> list[There]:
+        from fleetqueue.cli import fleets
+        from fleetqueue.multikueue.reach.search import pods_there
+
+        client = fleets.open_client(await self.search.access(dispatch.worker))
+        self.stack.push_async_callback(client.close)
+        return [There(client, each) for each in await pods_there(client, self.namespace, dispatch)]
+
+    async def there_or_remembered(self, dispatch: "Dispatch") -> list[There]:
+        """A worker that has gone takes nothing with it that is kept here."""
+        from fleetqueue.errors import FleetqueueError
+        from fleetqueue.multikueue.reach.remembered import pods_remembered
+
+        found, why = list[There](), None
+        try:
+            found = await self.there(dispatch)
+        except FleetqueueError as error:
+            why = error
+        if not found:
+            left = await pods_remembered(self.manager, self.namespace, dispatch)
+            found = [There(self.manager, each) for each in left]
+        if why is not None and not found:
+            raise why
+        return found
 
 
 def meant(found: Sequence[There], pod: str, otherwise: str) -> list[There]:

@@ -12,17 +12,22 @@ from fleetqueue.api.foreign.definition import Version, crd
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.apiserver import installing
 from fleetqueue.apiserver.instance import Instance
+from fleetqueue.fleet.crds import member_crds
 from fleetqueue.runtime.controllers.claims import STANDARD
 from fleetqueue.runtime.operators import training_runtimes
 
 Object = dict[str, Any]
 
+MEMBERS_KIND = "appliedworks.placement.kubernetes-fleet.io"
+"""Any cluster may become a member of a hub."""
 LEFT_OUT = "multicluster.x-k8s.io"
 """ClusterProfiles belong to a fleet, not to a cluster."""
 
 
-async def ensure(instance: Instance) -> None:
-    """Make what is missing; what a user changed stays as it is."""
+async def ensure(instance: Instance, more: Iterable[Object] = ()) -> None:
+    """Make what is missing; what a user changed stays as it is. `more`: CRDs of what it is besides
+    a cluster.
+    """
     known = instance.core.registry
     missing = [
         versions
@@ -31,7 +36,9 @@ async def ensure(instance: Instance) -> None:
     ]
     has_kueue = known.by_table(f"workloads.{GROUP}") is not None
     own = [] if has_kueue else declared_crds(GROUP)
-    await installing.install(instance.core, [*own, *(crd(versions) for versions in missing)])
+    if known.by_table(MEMBERS_KIND) is None:
+        own += member_crds()
+    await installing.install(instance.core, [*own, *(crd(versions) for versions in missing), *more])
     await make_all(instance, _objects())
 
 

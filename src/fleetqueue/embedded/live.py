@@ -14,10 +14,11 @@ from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.instance import Instance
 from fleetqueue.apiserver.request import Request
 from fleetqueue.base.clock import Clock
-from fleetqueue.embedded import furniture, parts
+from fleetqueue.embedded import built_in, furniture, hubs, parts
 from fleetqueue.embedded.connections import Connections
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.embedded.options import LiveOptions
+from fleetqueue.embedded.placed_jobs import spared
 from fleetqueue.embedded.places import places_in
 from fleetqueue.embedded.reach.parts import Reach
 from fleetqueue.embedded.webhooks import DeclaredHook
@@ -29,6 +30,7 @@ from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.transport import InProcessTransport
 from fleetqueue.kube.webhook_rules import Webhook
+from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue.workers import Workers
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.binder import Binder
@@ -72,13 +74,7 @@ class Live:
     ) -> None:
         self._instance = instance
         self._options = options
-        transport = InProcessTransport(
-            instance.handle, request=Request, user=CONTROLLERS, headers={"user-agent": "fleetqueue"}
-        )
-        # Warnings are for users; what these parts do on purpose needs none.
-        self.client = Client(
-            transport, random=source, field_manager="fleetqueue", on_warning=lambda text: None
-        )
+        self.client = self._client(source, "fleetqueue")
         self.cluster = Cluster(self.client, clock=clock, random=source)
         self._manager = Manager(self.cluster, random=source)
         gpus = () if options.simulates else find_gpus()
@@ -95,6 +91,16 @@ class Live:
         """The clusters that jobs are sent to."""
         self._is_prepared = False
 
+    def _client(self, source: random.Random, manager: str) -> Client:
+        transport = InProcessTransport(
+            self._instance.handle,
+            request=Request,
+            user=CONTROLLERS,
+            headers={"user-agent": manager},
+        )
+        # Warnings are for users; what these parts do on purpose needs none.
+        return Client(transport, random=source, field_manager=manager, on_warning=lambda text: None)
+
     def _specs(self, machine: Machine) -> Sequence[NodeSpec]:
         if self._options.nodes:
             return self._options.nodes
@@ -110,11 +116,29 @@ class Live:
             return
         self._is_prepared = True
         core = self._instance.core
-        await furniture.ensure(self._instance)
+        await furniture.ensure(self._instance, hubs.crds(self._options, core))
+        await furniture.make_all(self._instance, hubs.objects(self._options))
         for webhook in (*parts.webhooks(), *self._queue()):
             core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
         if self._options.kueue is not None:
             await furniture.make_all(self._instance, kueue.cluster_roles(self._options.kueue))
+        self._join_fleets()
+
+    def _join_fleets(self) -> None:
+        """As a hub, where it is one, and as a member, where it becomes one."""
+        if self.admission is not None:
+            metrics = self.admission.metrics
+        else:
+            metrics = Metrics()
+            self._instance.pages.metrics.append(metrics.exposed)
+        hubs.install(self._options, self._manager, self._instance.core, metrics)
+        hubs.follow_hub(self._options, self._manager, self._connect, self._as_member, metrics)
+
+    def _as_member(self) -> Cluster:
+        """This cluster as the agent of a member sees it."""
+        source = self.cluster.random
+        client = self._client(source, "work-api-agent")
+        return Cluster(client, clock=self.cluster.clock, random=source)
 
     async def start(self) -> None:
         await self.prepare()
@@ -122,7 +146,7 @@ class Live:
         self._keeper = self._make_keeper(self._processes)
         volumes = self._options.directory / "volumes"
         for operator in parts.operators(volumes, self._images):
-            self._manager.add(controller_of(operator)(self.cluster))
+            self._manager.add(controller_of(spared(operator))(self.cluster))
         for controller in (
             self._keeper,
             NodeLifecycle(self.cluster),
@@ -134,6 +158,7 @@ class Live:
             self._manager.add(controller)
         await self._start_pods(self._processes)
         await self._keeper.register()
+        await self._follow_late_kinds()
         self._task = asyncio.create_task(self._manager.run(), name="controllers")
         await self._manager.wait_ready()
         self._reach.sweep()
@@ -143,7 +168,8 @@ class Live:
         """Jobs are queued from now on; what their webhooks are."""
         if self._options.kueue is None:
             return ()
-        options = replace(self._options.kueue, blueprints=BLUEPRINTS)
+        is_placed = hubs.placed(self._options, self.cluster)
+        options = replace(self._options.kueue, blueprints=BLUEPRINTS, is_placed=is_placed)
         self.admission = kueue.install(self._manager, options)
         workers = kueue.install_dispatching(
             self._manager, options, self.admission, self._connect, farewell=self._reach.farewell
@@ -154,7 +180,16 @@ class Live:
         for group in kueue.served_groups(options, self.admission):
             self._instance.core.extensions.add(group)
         self._instance.pages.metrics.append(self.admission.metrics.exposed)
-        return kueue.webhooks(options)
+        return (*built_in.webhooks(), *kueue.webhooks(options))
+
+    async def _follow_late_kinds(self) -> None:
+        """Kinds that only the configuration names are defined by people, once the cluster runs."""
+        if any(kind.is_guess for kind in self.cluster.kinds()):
+            from fleetqueue.kube.late_kinds import LateKinds
+
+            late = LateKinds(self.cluster, lambda kind: kind.is_guess, random=self.cluster.random)
+            await late.look()
+            self._manager.add_task("kinds", late.run)
 
     def _connect(self, access: kubeconfig.Access) -> Client:
         """To another cluster; most have none, and never load what that takes."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fleetqueue.fleet.settings import HubSettings
     from fleetqueue.kueue import KueueOptions
     from fleetqueue.runtime.images import ImageTable
     from fleetqueue.runtime.nodes import NodeSpec
@@ -30,8 +31,15 @@ class LiveOptions:
     """Whether containers get views of the machine of their own, where it allows that."""
     kueue: "KueueOptions | None" = None
     """How jobs are queued; None: they are not."""
+    hub: "HubSettings | None" = None
+    """How objects are placed on members; None: it is no hub."""
+    is_job_aware: bool = True
+    """Of a member of a hub: whether placed jobs are followed to their end."""
     api_host: str = "127.0.0.1"
     api_port: int = 6443
+    url: str = ""
+    """Where others reach its API server, and the certificate, in PEM, that they know it by."""
+    authority: bytes = b""
 
     @property
     def pod_network(self) -> str:

@@ -13,6 +13,7 @@ from fleetqueue.apiserver.access.attributes import Attributes
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
+from fleetqueue.apiserver.registry import Resource as Served
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.sources import Index, controller_uid, owner_name, owner_names
 from fleetqueue.kube.webhook_rules import Asked, Webhook
@@ -40,6 +41,8 @@ class DeclaredHook(Hook):
         is_other_version = asked.obj is not written
         seen = copy.deepcopy(asked.obj) if is_other_version else None
         webhook.default(asked)
+        for text in asked.warnings:
+            operation.call.warn(text)
         # What the other version cannot say is kept where nothing was changed.
         if is_other_version and asked.obj != seen:
             defaulted = self._converted(operation, asked.obj, written["apiVersion"])
@@ -102,20 +105,26 @@ class Stored:
         self._core = core
 
     def get(self, kind: Resource, namespace: str, name: str) -> Object | None:
-        resource = self._core.registry.find(kind.group, kind.version, kind.plural)
+        resource = self._served(kind)
         if resource is None:
             return None
         found = self._core.store.get(resource.table, resource.key(namespace, name))
         return None if found is None else self._core.store.decoded(found)
 
     def all(self, kind: Resource, namespace: str) -> list[Object]:
-        resource = self._core.registry.find(kind.group, kind.version, kind.plural)
+        resource = self._served(kind)
         if resource is None:
             return []
         prefix = f"{namespace}/" if namespace else ""
         store = self._core.store
         found = store.range_at(resource.table, prefix, store.revision)
         return [store.decoded(stored) for stored in found]
+
+    def _served(self, kind: Resource) -> Served | None:
+        registry = self._core.registry
+        if kind.is_guess:
+            return registry.by_kind(kind.group, kind.kind)
+        return registry.find(kind.group, kind.version, kind.plural)
 
     def controlled(self, kind: Resource, uid: str) -> list[Object]:
         return [obj for obj in self.all(kind, "") if controller_uid(obj) == uid]

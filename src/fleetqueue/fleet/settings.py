@@ -2,6 +2,7 @@
 except where a comment says otherwise.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -33,6 +34,8 @@ class HubSettings:
     collection_seconds: float = 15.0
     resync_seconds: float = 1800.0
     max_fleet_size: int = 100
+    observes_all_versions: bool = False
+    """Also in the compatible mode; for hubs whose kinds are newer than what people name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,10 @@ class MemberSettings:
     provider: str = "none"
     """Of properties: none, or one that is installed."""
     collects_namespaces: bool = False
+    reports_costs: bool = True
+    reports_available: bool = True
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """What an hour of a node costs, by its machine size; for providers that tell costs."""
     uses_priorities: bool = False
     priority_a: float = -3.0
     priority_b: float = 100.0

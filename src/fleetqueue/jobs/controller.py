@@ -8,7 +8,7 @@ from functools import partial
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.meta import Key
-from fleetqueue.jobs import identity, leaving, slices, starting, workloads
+from fleetqueue.jobs import identity, leaving, managing, slices, starting, workloads
 from fleetqueue.jobs.ancestors import TOO_DEEP, Family, TooDeep, ancestor_of
 from fleetqueue.jobs.choosing import Choice, choose, title
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
@@ -82,6 +82,8 @@ def _decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) ->
         leaves = leaving.decide_deleting(settings, look)
         leaves.add(*let_go(kind, sight))
         return leaves
+    if managing.is_placed(look.parent):
+        return leaving.decide_placed(kind, sight, look)
     if not settings.has_namespace(look.source.get(NAMESPACE, "", look.namespace)):
         return NOTHING
     try:

@@ -1,17 +1,20 @@
-"""What becomes of the Workloads of a job that goes away."""
+"""What becomes of the Workloads of a job that goes away, or that other clusters run."""
 
 from collections.abc import Iterable
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.jobs import starting
 from fleetqueue.jobs.choosing import apply_status, release_finalizer
+from fleetqueue.jobs.kind import JobKind, Sight
 from fleetqueue.jobs.resources import WORKLOAD
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.finalizers import is_deleting
-from fleetqueue.kube.plan import Look, Plan, Step
+from fleetqueue.kube.plan import Delete, Look, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 
 OWNER_NOT_FOUND = "The workload's owner no longer exists"
+PLACED = "The job is placed on members of the fleet"
 
 
 def decide_gone(settings: JobSettings, look: Look) -> Plan:
@@ -20,8 +23,23 @@ def decide_gone(settings: JobSettings, look: Look) -> Plan:
 
 
 def decide_deleting(settings: JobSettings, look: Look) -> Plan:
-    own = [each for each in look.left(WORKLOAD) if controller_uid(each) == look.uid]
-    return Plan(let_go(own, settings, look))
+    return Plan(let_go(_own(look), settings, look))
+
+
+def decide_placed(kind: JobKind, sight: Sight, look: Look) -> Plan:
+    """It holds no quota here and, if it was started here, is stopped."""
+    own = sorted(_own(look), key=lambda each: str(each["metadata"]["name"]))
+    if not own:
+        return Plan()
+    plan = Plan(starting.stop(kind, sight, own[0], PLACED, "Placed"))
+    for workload in own:
+        steps = release_finalizer(workload) if is_deleting(workload) else [Delete(workload)]
+        plan.add(*steps)
+    return plan
+
+
+def _own(look: Look) -> list[Object]:
+    return [each for each in look.left(WORKLOAD) if controller_uid(each) == look.uid]
 
 
 def let_go(found: Iterable[Object], settings: JobSettings, look: Look) -> list[Step]:

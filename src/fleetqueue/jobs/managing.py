@@ -1,5 +1,6 @@
 """Which objects the queue manages when they are written, and what it gives them then."""
 
+from fleetqueue.api.fleet import labels as fleet_labels
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
 from fleetqueue.base import paths
@@ -72,6 +73,39 @@ def default_priority_class(sight: Sight, family: Family) -> None:
         _label(sight.job, labels.PRIORITY_CLASS, DEFAULT_PRIORITY_CLASS)
 
 
+def is_placed(job: Object) -> bool:
+    """Whether members of a fleet run it; then nobody does here."""
+    return fleet_labels.PLACED in identity.annotations_of(job)
+
+
+def mark_placed(kind: JobKind, sight: Sight) -> None:
+    """A new job that a placement selects, or whose queue is placed, is for members from the start:
+    who makes a job and then its placement does not want it to run here in between.
+    """
+    if kind.managed_by and paths.get(sight.job, kind.managed_by) == MULTIKUEUE:
+        return
+    if sight.settings.is_placed(kind.resource, sight.job) or placed_queue(sight):
+        metadata = sight.job["metadata"]
+        metadata["annotations"] = {**sight.annotations, fleet_labels.PLACED: "true"}
+
+
+def waits_for_placement(kind: JobKind, sight: Sight) -> str:
+    """Its ClusterQueue, where that is placed and the job itself is not yet."""
+    is_alone = is_placed(sight.job) and not sight.settings.is_placed(kind.resource, sight.job)
+    return placed_queue(sight) if is_alone else ""
+
+
+def placed_queue(sight: Sight) -> str:
+    """The job's ClusterQueue where it is placed on members; one that sends its workloads to other
+    clusters itself goes on doing so.
+    """
+    found = _cluster_queue(sight)
+    if found is None or uses_multikueue(sight):
+        return ""
+    is_placed = sight.settings.is_placed(CLUSTER_QUEUE, found)
+    return str(found["metadata"]["name"]) if is_placed else ""
+
+
 def default_manager(kind: JobKind, sight: Sight) -> None:
     """A job whose queue sends its workloads to other clusters is run by nobody here."""
     if not kind.managed_by or not sight.settings.gates.multikueue:
@@ -83,13 +117,16 @@ def default_manager(kind: JobKind, sight: Sight) -> None:
         paths.set_in_place(sight.job, kind.managed_by, MULTIKUEUE)
 
 
+def is_left_alone(kind: JobKind, sight: Sight) -> bool:
+    """Whether its operator has no part in a job that is in no queue either."""
+    if not kind.managed_by or identity.queue_of(sight.job):
+        return False
+    return bool(paths.get(sight.job, kind.managed_by) == MULTIKUEUE)
+
+
 def uses_multikueue(sight: Sight) -> bool:
     """Whether the job's ClusterQueue has a check of the controller that dispatches."""
-    queue = identity.queue_of(sight.job)
-    local = sight.source.get(LOCAL_QUEUE, sight.namespace, queue) if queue else None
-    if local is None:
-        return False
-    cluster_queue = sight.source.get(CLUSTER_QUEUE, "", local["spec"].get("clusterQueue") or "")
+    cluster_queue = _cluster_queue(sight)
     if cluster_queue is None:
         return False
     strategy = cluster_queue["spec"].get("admissionChecksStrategy") or {}
@@ -105,6 +142,14 @@ def is_dispatched(sight: Sight, workload: Object) -> bool:
     names = [check["name"] for check in status_of.checks_of(workload)]
     checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
     return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
+
+
+def _cluster_queue(sight: Sight) -> Object | None:
+    queue = identity.queue_of(sight.job)
+    local = sight.source.get(LOCAL_QUEUE, sight.namespace, queue) if queue else None
+    if local is None:
+        return None
+    return sight.source.get(CLUSTER_QUEUE, "", local["spec"].get("clusterQueue") or "")
 
 
 def _label(job: Object, key: str, value: str) -> None:

@@ -77,6 +77,8 @@ class JobSettings:
     wording: Wording = EXPLICIT
     blueprints: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """By framework: what an operator would make of a job, where no path in the job says that."""
+    is_placed: Callable[[Resource, Object], bool] = lambda kind, obj: False
+    """Whether something brings an object of this cluster to others, for them to deal with it."""
 
     @property
     def workload_name_length_max(self) -> int:
@@ -116,16 +118,16 @@ def read_settings(
 
 
 def external_kind(text: str) -> Resource:
-    """A kind given as `Kind.version.group`."""
+    """A kind given as `Kind.version.group`; what it is served as is for the server to say."""
     kind, _, rest = text.partition(".")
     version, _, group = rest.partition(".")
     if not (kind and version and group):
         raise InvalidInput(f'"{text}" is no framework: write Kind.version.group')
-    return Resource(group, version, _plural(kind.lower()), kind)
+    return Resource(group, version, _plural(kind.lower()), kind, is_guess=True)
 
 
 def _plural(word: str) -> str:
-    """As code generators form it; discovery is asked where the real one counts."""
+    """As code generators form it."""
     if word.endswith(("s", "x", "ch", "sh")):
         return f"{word}es"
     if word.endswith("y") and word[-2:-1] not in "aeiou":

@@ -75,9 +75,14 @@ def _reclaim(here: Pass) -> Plan | None:
         return None
     sizes = {each.get("name", "main"): each.get("count", 1) for each in _pod_sets(here)}
     found = kind.reclaimable(here.sight)
-    wanted = {name: min(count, sizes[name]) for name, count in found.items() if name in sizes}
     present = (here.workload.get("status") or {}).get("reclaimablePods") or ()
-    if wanted == {each["name"]: each["count"] for each in present}:
+    told = {each["name"]: int(each["count"]) for each in present}
+    if status_of.has_quota(here.workload):
+        # What was given back cannot be taken again while the rest is held; a job may begin anew
+        # all the same, such as one that is sent to another worker.
+        found = {name: max(found.get(name, 0), told.get(name, 0)) for name in {**told, **found}}
+    wanted = {name: min(count, sizes[name]) for name, count in found.items() if name in sizes}
+    if wanted == told:
         return None
     entries = [{"name": name, "count": count} for name, count in wanted.items()]
     body = status_of.reclaimable_patch(here.workload, entries)

@@ -11,7 +11,7 @@ from fleetqueue.jobs.ancestors import Family
 from fleetqueue.jobs.common_checks import check_change, check_manager, check_new
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
 from fleetqueue.jobs.registry import enabled_kinds
-from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.jobs.settings import MULTIKUEUE, JobSettings
 from fleetqueue.jobs.topology_checks import check_topology
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Asked, Webhook
@@ -55,7 +55,10 @@ def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) 
     managing.default_priority_class(sight, family)
     if managing.should_be_suspended(sight, family):
         _suspend(kind, sight)
-    managing.default_manager(kind, sight)
+    if asked.old is None:
+        managing.mark_placed(kind, sight)
+    if not managing.is_placed(asked.obj):
+        managing.default_manager(kind, sight)
     if kind.gates_pods and identity.is_elastic(asked.obj, settings):
         _add_gates(kind, sight)
     if kind.default is not None:
@@ -71,6 +74,13 @@ def validate(
     is_labelled = kind.warns_of_owner and sight.labels.get(labels.MANAGED) == "true"
     if is_labelled and family.has_managed_owner(asked.obj):
         asked.warnings.append(OWNER_IS_MANAGED)
+    if asked.old is None and managing.is_left_alone(kind, sight):
+        asked.warnings.append(_nobody_runs(kind))
+    if asked.old is None and (queue := managing.waits_for_placement(kind, sight)):
+        asked.warnings.append(
+            f"ClusterQueue {queue} is placed on members: this waits for a placement that selects"
+            " it, and does not run here"
+        )
     if kind.validates_managed_only and not _is_managed(sight, asked.old, family):
         return []
     errors = check_new(kind, sight)
@@ -81,6 +91,11 @@ def validate(
     if asked.old is not None:
         errors += check_change(kind, sight, asked.old)
     return sorted(errors, key=lambda error: error.path) if kind.sorts_refusals else errors
+
+
+def _nobody_runs(kind: JobKind) -> str:
+    missing = f"no label {labels.QUEUE_NAME} names a queue"
+    return f"{kind.managed_by} is {MULTIKUEUE}, but {missing}: nobody will run this"
 
 
 def _suspend(kind: JobKind, sight: Sight) -> None:

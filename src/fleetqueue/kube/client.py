@@ -161,7 +161,7 @@ class Client:
         self, kind: Kind, namespace: str = "", **options: Unpack[WatchOptions]
     ) -> AsyncGenerator[Sequence[Frame], None]:
         """As `watch`, in the batches that came, unread; an ERROR event is raised."""
-        path = resource_of(kind).path(namespace)
+        path = (await self.discovery.found(resource_of(kind))).path(namespace)
         stream = await self.transport.stream(calls.read(path, calls.watch_query(options)))
         try:
             if stream.status >= 400:
@@ -370,7 +370,8 @@ class Client:
         return self._path(kind, namespace, name, subresource)
 
     def _path(self, kind: Kind, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        return resource_of(kind).path(namespace or self.namespace, name, subresource)
+        known = self.discovery.known(resource_of(kind))
+        return known.path(namespace or self.namespace, name, subresource)
 
     async def _kind(self, obj: Any, resource: Resource | None) -> Kind:
         if not isinstance(obj, dict):
@@ -387,6 +388,6 @@ class Client:
     async def _page(
         self, kind: Kind, namespace: str, options: ListOptions, limit: int, token: str
     ) -> ObjectList[Payload]:
-        path = resource_of(kind).path(namespace)
+        path = (await self.discovery.found(resource_of(kind))).path(namespace)
         answer = await self.call(calls.read(path, calls.list_query(options, limit, token)))
         return reading.list_of(answer.payload)

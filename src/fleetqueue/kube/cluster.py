@@ -55,6 +55,8 @@ class Cluster:
         self.events = EventRecorder(client, component, clock=clock, random=random)
         self._deadlines = deadlines
         self._informers: dict[_Identity, Informer[Any]] = {}
+        self._named: dict[tuple[str, str], list[Informer[Any]]] = {}
+        """The same by apiVersion and kind: every write asks who follows its object."""
         self._running: dict[_Identity, asyncio.Task[None]] = {}
         self._held: set[Resource] = set()
         """Kinds that the server does not have: nothing is asked of them, none of them is there."""
@@ -89,6 +91,7 @@ class Cluster:
                 transform=None if isinstance(kind, Resource) else without_managed_fields,
             )
             self._informers[identity] = found
+            self._named.setdefault(_names(kind), []).append(found)
             if self._is_started:
                 self._run(identity, found)
         for name, function in (indexes or {}).items():
@@ -311,9 +314,9 @@ class Cluster:
 
     def _informers_of(self, resource: Resource | None, obj: Any = None) -> list[Informer[Any]]:
         if resource is not None:
-            return [i for i in self._informers.values() if resource_of(i.kind) == resource]
-        names = (obj.get("apiVersion"), obj.get("kind"))
-        return [i for i in self._informers.values() if _names(i.kind) == names]
+            found = self._named.get(_names(resource), ())
+            return [each for each in found if resource_of(each.kind) == resource]
+        return self._named.get((obj.get("apiVersion"), obj.get("kind")), [])
 
     def _reading(self, kind: Kind, namespace: str) -> Informer[Any]:
         for at in ("", namespace):

@@ -25,6 +25,18 @@ class Discovery:
             raise UnknownKind(f'the server serves no kind "{kind}" in version "{api_version}"')
         return found
 
+    def known(self, kind: Resource) -> Resource:
+        """What is meant by a guess, as far as the server was asked; other kinds as they are."""
+        if not kind.is_guess:
+            return kind
+        return self._known.get(kind.api_version, {}).get(kind.kind, kind)
+
+    async def found(self, kind: Resource) -> Resource:
+        """The same, and the server is asked now: a definition may have come, or have changed."""
+        if kind.is_guess:
+            self._known[kind.api_version] = await self._served(kind.api_version)
+        return self.known(kind)
+
     async def resource_of(self, obj: Object) -> Resource:
         return await self.resource(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
 

@@ -336,6 +336,9 @@ def deleted_uid(answer: Object) -> str:
         return str((answer.get("details") or {}).get("uid") or "")
     metadata = answer.get("metadata") or {}
     waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    if answer.get("kind") == "Namespace":
+        # It has finalizers of its own besides those that every object may have.
+        waits = waits or (answer.get("spec") or {}).get("finalizers")
     if metadata.get("deletionTimestamp") and waits:
         return ""
     return str(metadata.get("uid") or "")

@@ -56,9 +56,9 @@ class LateKinds:
         before = set() if old is None else set(served_kinds(old))
         now = set() if new is None else set(served_kinds(new))
         for kind in self._watched():
-            if kind in now and self._cluster.is_held(kind):
+            if _is_among(kind, now) and self._cluster.is_held(kind):
                 self._let_go(kind)
-            elif kind in before and kind not in now:
+            elif _is_among(kind, before) and not _is_among(kind, now):
                 log.info("a kind is no longer served: %s", kind)
                 self._cluster.hold(kind)
 
@@ -74,9 +74,18 @@ class LateKinds:
             found = await self._cluster.client.discovery.resource(kind.api_version, kind.kind)
         except UnknownKind:
             return False
-        if found.plural != kind.plural:
+        is_it = _is_among(kind, {found})
+        if not is_it:
             log.warning("%s is served as %s and cannot be followed", kind, found)
-        return found.plural == kind.plural
+        return is_it
+
+
+def _is_among(kind: Resource, served: set[Resource]) -> bool:
+    """Of a guess only the plural may be another."""
+    if not kind.is_guess:
+        return kind in served
+    names = {(each.api_version, each.kind) for each in served}
+    return (kind.api_version, kind.kind) in names
 
 
 def served_kinds(definition: Object) -> Iterable[Resource]:

@@ -68,8 +68,7 @@ class Manager:
     def add(self, controller: Controller[Any], cluster: Cluster | None = None) -> Loop[Any]:
         """A controller of this manager's cluster, or of another one that it then follows too."""
         cluster = cluster or self.cluster
-        if cluster not in self._clusters:
-            self._clusters.append(cluster)
+        self.follow(cluster)
         informer = cluster.informer(
             controller.kind,
             controller.namespace,
@@ -83,6 +82,11 @@ class Manager:
             running.informers.append(_follow(cluster, watched, queue))
         self._controllers.append(running)
         return running.loop
+
+    def follow(self, cluster: Cluster) -> None:
+        """Its caches start and stop with the manager, whether or not a controller reads them."""
+        if cluster not in self._clusters:
+            self._clusters.append(cluster)
 
     def set_workers(self, wanted: Mapping[str, int]) -> None:
         """How many objects the controllers that are there handle at once, by kind: `Job.batch`,

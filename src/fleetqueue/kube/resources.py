@@ -1,6 +1,6 @@
 """Which resource of the API a class, an object or a name stands for, and the paths it has there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -22,6 +22,8 @@ class Resource:
     plural: str
     kind: str
     namespaced: bool = True
+    is_guess: bool = field(default=False, compare=False)
+    """Nobody knew its plural: a client asks its server for that."""
 
     @property
     def api_version(self) -> str:

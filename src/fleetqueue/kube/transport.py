@@ -277,7 +277,10 @@ async def _local_frames(
     source: AsyncIterator[Sequence[LocalFrame]],
 ) -> AsyncIterator[list[Frame]]:
     async for batch in source:
-        yield [Frame(frame.type, Payload(decode=frame.decode)) for frame in batch]
+        made = [Frame(frame.type, Payload(decode=frame.decode)) for frame in batch]
+        # Until the next batch comes nobody needs this one any more.
+        del batch
+        yield made
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

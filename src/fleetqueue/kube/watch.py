@@ -38,6 +38,7 @@ BACKOFF = Backoff(0.8, 30.0, jitter=1.0)
 T = TypeVar("T")
 OnProblem: TypeAlias = Callable[[KubeError | None], None]
 """Told why an attempt failed, and with None that all is well again."""
+READ = Payload()
 log = logging.getLogger(__name__)
 
 
@@ -253,6 +254,8 @@ class Watcher(Generic[T]):
         events: list[Event[T]] = []
         for frame in frames:
             event = self._event(frame)
+            # The batch lives until the next one; what was read of it need not.
+            frame.payload = READ
             if event is not None:
                 events.append(event)
         return events

@@ -49,8 +49,14 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     """The path of the manager's configuration; "" for none."""
     images: str = ""
     """The path of what says which environments stand for which images; "" for none."""
+    is_job_aware: bool = True
+    """Whether placed jobs are followed to their end, or treated as KubeFleet does."""
+    dashboard_port: int = 0
+    """Where the manager shows a dashboard; 0: nowhere."""
     is_furnished: bool = False
     """Whether all that a fleet finds in place was made once; from then on it is people's."""
+    is_hub: bool = False
+    """The same of what makes the manager a hub, and the workers its members."""
 
     @property
     def workers(self) -> list[Member]:

@@ -3,21 +3,26 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 
+from fleetqueue import kueue
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.jobs import registry
+from fleetqueue.jobs.settings import external_kind
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import NotFound
-from fleetqueue.kube.resources import Object
-from fleetqueue.local_fleet import joining
+from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.local_fleet import joining, membership
 from fleetqueue.local_fleet.directory import MANAGER, Member, Record
 from fleetqueue.local_fleet.starting import capacity_of
 from fleetqueue.multikueue import kinds
 
 API = "kueue.x-k8s.io/v1beta2"
-FLAVOR = "default-flavor"
-CLUSTER_QUEUE = "cluster-queue"
-LOCAL_QUEUE = "user-queue"
+FLAVOR = "fleet-flavor"
+CLUSTER_QUEUE = "fleet-queue"
+"""Names that the guides which people follow on such fleets do not give to objects of theirs."""
+LOCAL_QUEUES = ("user-queue", "multikueue-queue")
+"""Both names are in use where people read about such fleets."""
 CHECK = "multikueue"
 CONFIG = "multikueue"
 
@@ -46,16 +51,22 @@ class _Furnishing:
         self._record, self._before, self._clients = record, before, clients
         self._manager = clients[MANAGER]
         self._known = {each.name for each in (before.workers if before is not None else ())}
+        self._external = external_kinds(Path(record.config)) if record.config else []
 
     async def run(self) -> None:
         workers = self._record.workers
-        *joined, _ = await asyncio.gather(*map(self._furnish, workers), self._furnish_manager())
+        *joined, _, _ = await asyncio.gather(
+            *map(self._furnish, workers),
+            self._furnish_manager(),
+            asyncio.gather(*map(self._make_member, workers)),
+        )
         for worker, is_new in zip(workers, joined, strict=True):
             if is_new:
                 await joining.list_cluster(self._manager, CONFIG, worker.name)
         for name in sorted(self._known - {each.name for each in workers}):
             await joining.unlist_cluster(self._manager, CONFIG, name)
             await joining.leave(self._manager, name)
+            await membership.leave(self._manager, name, has_agent=False)
 
     async def _furnish(self, worker: Member) -> bool:
         """Whether the manager did not have it."""
@@ -65,7 +76,17 @@ class _Furnishing:
         if is_known and not await self._is_joined(worker.name):
             return False
         jobs = [kind.resource for kind in registry.all_kinds()]
+        jobs += [await client.discovery.found(each) for each in self._external]
         return await joining.join(self._manager, client, worker.name, worker.url, jobs)
+
+    async def _make_member(self, worker: Member) -> None:
+        """The manager is the hub. One that people took out of the fleet stays outside."""
+        is_known = worker.name in self._known and self._before is not None and self._before.is_hub
+        if is_known and not await membership.is_member(self._manager, worker.name):
+            return
+        manager = next(each for each in self._record.members if each.is_manager)
+        client = self._clients[worker.name]
+        await membership.join(self._manager, client, worker.name, manager.url)
 
     async def _furnish_manager(self) -> None:
         if self._before is None:
@@ -121,13 +142,18 @@ async def _make(client: Client, objects: Iterable[Object]) -> None:
         await joining.ensure(client, obj)
 
 
+def external_kinds(config: Path) -> list[Resource]:
+    """Those that a configuration file has the manager send to workers, and nothing else knows."""
+    found = kueue.read_options(config.read_text()).config.multi_kueue.external_frameworks
+    return [external_kind(each.name) for each in found]
+
+
 def queues(amounts: Amounts, checks: Sequence[str] = ()) -> list[Object]:
-    """A flavor, a ClusterQueue that has all of it, and a LocalQueue in the default namespace."""
+    """A flavor, a ClusterQueue that has all of it, and LocalQueues in the default namespace."""
     spec = _cluster_queue(amounts)
     if checks:
         listed = [{"name": name} for name in checks]
         spec["admissionChecksStrategy"] = {"admissionChecks": listed}
-    local = {"name": LOCAL_QUEUE, "namespace": "default"}
     return [
         {"apiVersion": API, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}},
         {
@@ -136,12 +162,15 @@ def queues(amounts: Amounts, checks: Sequence[str] = ()) -> list[Object]:
             "metadata": {"name": CLUSTER_QUEUE},
             "spec": spec,
         },
-        {
-            "apiVersion": API,
-            "kind": "LocalQueue",
-            "metadata": local,
-            "spec": {"clusterQueue": CLUSTER_QUEUE},
-        },
+        *(
+            {
+                "apiVersion": API,
+                "kind": "LocalQueue",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"clusterQueue": CLUSTER_QUEUE},
+            }
+            for name in LOCAL_QUEUES
+        ),
     ]
 
 

@@ -12,6 +12,7 @@ from fleetqueue.api.quantity import Quantity, QuantityError
 from fleetqueue.app import ServeOptions
 from fleetqueue.embedded.options import LiveOptions
 from fleetqueue.errors import FleetqueueError, UserError
+from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kueue import KueueOptions, read_options
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 from fleetqueue.nursery.parent import Nursery
@@ -79,9 +80,17 @@ def options_of(directory: Directory, record: Record, member: Member) -> ServeOpt
     capacity = {} if member.is_manager else capacity_of(record)
     node = NodeSpec(member.name, mode=mode, capacity=capacity)
     live = LiveOptions(
-        data, [node], record.simulates, gpus=record.gpus, images=_images_of(record), kueue=queueing
+        data,
+        [node],
+        record.simulates,
+        gpus=record.gpus,
+        images=_images_of(record),
+        kueue=queueing,
+        hub=HubSettings(is_job_aware=record.is_job_aware) if member.is_manager else None,
+        is_job_aware=record.is_job_aware,
     )
-    return ServeOptions(data, member.port, durability="normal", live=live)
+    page = record.dashboard_port if member.is_manager else 0
+    return ServeOptions(data, member.port, durability="normal", live=live, dashboard_port=page)
 
 
 def capacity_of(record: Record) -> dict[str, str]:

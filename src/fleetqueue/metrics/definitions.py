@@ -1,4 +1,4 @@
-"""Every metric of the queue: its name, type, labels and buckets, and what it tells."""
+"""Every metric of queues and placements: its name, type, labels and buckets, and what it tells."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -201,13 +201,50 @@ _OF_CONTROLLERS = (
     _gauge("workqueue_depth", ("name",), "Objects that wait for a worker."),
 )  # fmt: skip
 
+PLACED = ("namespace", "name")
+WORK_RESULTS = ("apply_status", "availability_status", "diff_reporting_status")
+_OF_PLACEMENTS = (
+    _gauge("fleet_workload_placement_status_last_timestamp_seconds",
+           (*PLACED, "generation", "conditionType", "status", "reason"),
+           "When a placement came to the first of its conditions that is not true."),
+    _gauge("fleet_workload_eviction_complete", ("name", "isCompleted", "isValid"),
+           "When an eviction came to where it is."),
+    _gauge("fleet_workload_update_run_status_last_timestamp_seconds",
+           (*PLACED, "state", "condition", "status", "reason", "failureType"),
+           "When an update run came to where it is."),
+    _histogram("fleet_workload_update_run_approval_request_latency_seconds",
+               (*PLACED, "taskType"), "From asking for an approval to getting it.",
+               (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)),
+    _histogram("fleet_workload_update_run_stage_cluster_updating_duration_seconds", PLACED,
+               "How long one cluster of a stage took.",
+               (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)),
+    _histogram("scheduling_cycle_duration_milliseconds", ("is_failed", "needs_requeue"),
+               "How long one choice of clusters took.",
+               (10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0, 50000.0)),
+    _gauge("scheduling_active_workers", (), "Choices of clusters under way."),
+    _counter("fleet_workload_reconcile_total", ("controller", "result"),
+             "Looks at changed resources, by what came of them."),
+    _counter("fleet_workload_reconcile_errors_total", ("controller",), "Looks that failed."),
+    _histogram("fleet_workload_reconcile_time_seconds", ("controller",), "How long a look took."),
+    _gauge("fleet_workload_max_concurrent_reconciles", ("controller",), "Workers."),
+    _gauge("fleet_workload_active_workers", ("controller",), "Workers at work."),
+    _histogram("work_apply_time_seconds", ("name",), "How long a member took over a Work."),
+    _counter("fleet_work_processing_requests_total", WORK_RESULTS, "Works that were looked at."),
+    _counter("fleet_manifest_processing_requests_total",
+             (*WORK_RESULTS, "drift_detection_status", "diff_detection_status"),
+             "Manifests that were looked at."),
+    # Read as gauges: a counter would have to be called `…_total`, and these are not.
+    _gauge("join_result_counter", ("result",), "How often a member joined."),
+    _gauge("leave_result_counter", ("result",), "How often a member left."),
+)  # fmt: skip
+
 
 def _all() -> Iterator[Definition]:
     for group in (_CYCLE, _WORKLOADS, _QUEUES, _OF_LOCAL_QUEUES):
         yield from group
     for each in (*_OF_FLEETS, *_OF_FLEET_QUOTA):
         yield replace(each, prefix="")
-    for each in _OF_CONTROLLERS:
+    for each in (*_OF_CONTROLLERS, *_OF_PLACEMENTS):
         yield replace(each, prefix="", has_role=False)
 
 

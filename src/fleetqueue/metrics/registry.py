@@ -73,7 +73,10 @@ class Metrics:
 
     def _child(self, name: str, labels: Labels, workload: Json | None) -> Any:
         series = self._series.setdefault(name, {})
-        values = (*labels, *self.custom.values(DEFINITIONS[name], labels, workload), self.role())
+        values = labels
+        if DEFINITIONS[name].has_role:
+            custom = self.custom.values(DEFINITIONS[name], labels, workload)
+            values = (*labels, *custom, self.role())
         found = series.get(values)
         if found is None:
             found = series[values] = self._parent(name).labels(*values)

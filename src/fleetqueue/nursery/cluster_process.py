@@ -18,6 +18,7 @@ from pathlib import Path
 from fleetqueue import app
 from fleetqueue.app import Running, ServeOptions
 from fleetqueue.base.loops import new_runner
+from fleetqueue.dashboard.beside import shown_beside
 from fleetqueue.errors import FleetqueueError
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,10 @@ class Birth:
 
 
 async def serve(options: ServeOptions, live: Live) -> None:
-    async with app.serving(options) as running:
+    async with (
+        app.serving(options) as running,
+        shown_beside(running.kubeconfig, options.dashboard_port),
+    ):
         await live(running)
 
 

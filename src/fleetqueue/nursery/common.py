@@ -9,8 +9,13 @@ MODULES = (
     "uvloop",
     "fleetqueue.api.kueue.conversion",
     "fleetqueue.apiserver.access.issuing",
+    "fleetqueue.embedded.hub_webhooks",
     "fleetqueue.embedded.live",
     "fleetqueue.embedded.numbers",
+    "fleetqueue.fleet.hub.parts",
+    "fleetqueue.fleet.member.parts",
+    "fleetqueue.fleet.webhooks.registry",
+    "fleetqueue.kube.connect",
 )
 """What nearly every start loads on its way."""
 

@@ -1,4 +1,5 @@
-"""A stand-in for the few parts of the agnhost test image that tests of clusters lean on.
+"""A stand-in for the few parts of the agnhost test image that tests of clusters lean on, and for
+controllers that are built in here.
 
 Run as a program of its own: `pause`, `entrypoint-tester`, `netexec`. Uses the standard library.
 """
@@ -62,6 +63,7 @@ class Answers(BaseHTTPRequestHandler):
             "clientip": lambda: ":".join(map(str, self.client_address[:2])),
             "echo": lambda: query.get("msg", ""),
             "healthz": lambda: "",
+            "readyz": lambda: "",
             "shell": lambda: _shell(query.get("cmd", query.get("shellCommand", "true"))),
         }
         if name not in answers:

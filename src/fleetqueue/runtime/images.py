@@ -66,6 +66,17 @@ BUILT_IN = (
         entrypoint=("/pause",),
         programs={"/pause": (*_AGNHOST, "pause")},
     ),
+    # What a release of Kueue runs, which is built in: these are up, and do nothing.
+    Rule(
+        "*/kueue/kueue:*",
+        entrypoint=("/manager",),
+        programs={"/manager": (*_AGNHOST, "netexec", "--http-port=8081")},
+    ),
+    Rule(
+        "*/kube-rbac-proxy:*",
+        entrypoint=("/usr/local/bin/kube-rbac-proxy",),
+        programs={"/usr/local/bin/kube-rbac-proxy": (*_AGNHOST, "pause")},
+    ),
     Rule("python:*", "path", (_PYTHON_DIRECTORY,), cmd=("python3",)),
     Rule("python", "path", (_PYTHON_DIRECTORY,), cmd=("python3",)),
     Rule("pytorch/pytorch*", "environment", ("training",), cmd=("/bin/bash",)),

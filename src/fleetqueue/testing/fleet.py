@@ -16,6 +16,7 @@ from typing import Any
 from fleetqueue.api.meta import Key
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.instance import Instance
+from fleetqueue.apiserver.log import Row
 from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.base.clock import LoopClock
 from fleetqueue.base.virtual_time import VirtualTimeLoop
@@ -158,10 +159,22 @@ class Fleet:
         for cluster in self.clusters.values():
             await cluster.stop()
 
-    async def add_cluster(self, name: str, *, skew_seconds: float = 0.0) -> FleetCluster:
-        """`skew_seconds`: how much its clocks are ahead of the others."""
+    async def add_cluster(
+        self,
+        name: str,
+        *,
+        skew_seconds: float = 0.0,
+        rows: dict[int, Row] | None = None,
+        furnish: Callable[[Instance], Any] = lambda instance: None,
+    ) -> FleetCluster:
+        """`skew_seconds`: how much its clocks are ahead of the others; `rows`: what its storage
+        holds already; `furnish`: what is done to its server whenever that starts.
+        """
         clock = LoopClock(self._loop, EPOCH + timedelta(seconds=skew_seconds))
         cluster = FleetCluster(name, clock, f"{self.seed}/{name}")
+        cluster.furnish = furnish
+        if rows is not None:
+            cluster.log.rows = rows
         self.clusters[name] = cluster
         await cluster.start()
         return cluster
@@ -238,8 +251,11 @@ class Fleet:
 def _revisions(home: FleetCluster) -> Callable[[Resource], dict[Key, int]]:
     """(resource) -> the revision of every live object, by key."""
 
+    core = home.instance.core
+
     def revisions(resource: Resource) -> dict[Key, int]:
-        live = home.instance.core.store.table(str(resource)).live
+        served = core.registry.by_kind(resource.group, resource.kind) if resource.is_guess else None
+        live = core.store.table(str(resource) if served is None else served.table).live
         return {Key(*_split(key)): stored.revision for key, stored in live.items()}
 
     return revisions

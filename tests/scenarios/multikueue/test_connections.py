@@ -74,9 +74,7 @@ POD_SETS = [{"name": "main", "count": 1, "template": TEMPLATE}]
 # Connecting
 
 
-@pytest.mark.rule("CONN-4")
-@pytest.mark.rule("SETUP-1")
-@pytest.mark.rule("ROLE-2")
+@pytest.mark.rule("CONN-4", "SETUP-1", "ROLE-2", "S003-4", "S003-7")
 async def test_workers_are_connected_by_their_secrets(fleet: Fleet) -> None:
     world = await joined(fleet)
     await world.set_up()

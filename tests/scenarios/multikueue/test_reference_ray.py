@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.support import dispatching, ray, shared_world
+from tests.support import dispatching, ray, shared_world, simulated
 from tests.support import kueue as objects
 from tests.support.dispatching import LOCAL_QUEUE
 from tests.support.fault_jobs import Family
@@ -16,6 +16,7 @@ from tests.support.shared_world import READY, SharedWorld, for_queue
 from fleetqueue import kueue
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.jobs import registry
+from fleetqueue.kube.late_kinds import LateKinds
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.multikueue import kinds
 from fleetqueue.runtime.operators import ray_cluster, ray_job
@@ -59,6 +60,45 @@ async def test_a_ray_cluster_is_seen_here(world: SharedWorld) -> None:
     assert here["status"]["state"] == "ready"
     assert await world.pods(world.manager) == []
     assert not status.is_finished(await world.workload("one"))
+
+
+@pytest.mark.rule("E16", "I25", "MB-1", "MB-5", "KIND-6")
+async def test_a_ray_job_runs_there(world: SharedWorld) -> None:
+    """E16, I25: nobody has Ray here, so its submitter is the run."""
+    await world.begin()
+    made = ray.ray_job_of(
+        ray.worker_group(),
+        name="one",
+        shutdownAfterJobFinishes=True,
+        submitterPodTemplate=submitter(run_seconds="10"),
+    )
+    await world.submit(for_queue(made))
+    kind = KINDS["RayJob"]
+    assert (await world.manager.get(kind, "one"))["spec"]["managedBy"] == kinds.CONTROLLER
+    await world.passes(seconds=8)
+    assert await world.check("one") == ("Ready", READY("worker1"))
+    here = await world.manager.get(kind, "one")
+    mirror = await world.workers["worker1"].get(kind, "one")
+    assert here["status"]["jobDeploymentStatus"] == "Running"
+    assert here["status"] == mirror["status"]
+    assert here["spec"]["suspend"] is False
+    assert "managedBy" not in mirror["spec"]
+    sets = [each["name"] for each in (await world.workload("one"))["spec"]["podSets"]]
+    assert sets == ["head", "small", "submitter"]
+
+    await world.passes(seconds=30)
+    here = await world.manager.get(kind, "one")
+    assert here["status"]["jobDeploymentStatus"] == "Complete"
+    assert here["status"]["jobStatus"] == "SUCCEEDED"
+    assert (await world.conditions("one"))["Finished"][:2] == ("True", "Succeeded")
+    assert await world.is_clean()
+    assert await world.pods(world.manager) == []
+
+
+def submitter(run_seconds: str) -> Object:
+    return simulated.template(
+        name="ray-job-submitter", run_seconds=run_seconds, restartPolicy="Never"
+    )
 
 
 @pytest.mark.rule("I31", "CFG-1", "FLOW-6", "LIM-15")
@@ -115,6 +155,75 @@ async def test_a_kind_of_the_configuration_is_sent(fleet: Fleet) -> None:
     await world.passes(seconds=3)
     here = await world.manager.get(kind, "one")
     assert {name: here["status"][name] for name in told} == told
+
+
+@pytest.mark.asyncio(loop_scope="function")
+@pytest.mark.rule("EXT-1", "EXT-2")
+async def test_a_kind_whose_plural_nobody_could_guess_is_sent(fleet: Fleet) -> None:
+    """Its definition comes after the controllers have started."""
+    text = "multiKueue: {externalFrameworks: [{name: Ox.v1.example.com}]}\n"
+    world = await dispatching.start(fleet, config=text, install=_install_late)
+    for side in (world.manager, *world.workers.values()):
+        await side.client.create(OXEN)
+    await world.passes(minutes=2)
+    await world.join()
+    await world.set_up()
+    metadata = {"name": "one", "namespace": "default"}
+    made: Object = {"apiVersion": "example.com/v1", "kind": "Ox", "metadata": metadata}
+    made["spec"] = {"managedBy": kinds.CONTROLLER, "load": 3}
+    local = await world.manager.client.create(made)
+    workload = objects.workload("of-one", queue=LOCAL_QUEUE)
+    workload["metadata"]["ownerReferences"] = [_owner(local)]
+    await world.manager.client.create(workload)
+    await world.passes(seconds=5)
+
+    there = world.workers["worker1"]
+    mirror = await there.get(OX, "one")
+    assert mirror["spec"] == {"load": 3}
+    await there.patch(OX, "one", {"status": {"furrows": 2}}, "status")
+    await world.passes(seconds=3)
+    assert (await world.manager.get(OX, "one"))["status"] == {"furrows": 2}
+    await world.manager.client.delete(OX, "one", "default")
+    await world.passes(seconds=5)
+    assert await there.all(OX) == []
+
+
+def _install_late(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
+    made = _install(manager, options, settings, connect)
+    cluster = manager.cluster
+    late = LateKinds(cluster, lambda kind: kind.is_guess, random=cluster.random)
+    for kind in settings.external:
+        cluster.hold(kind)
+    manager.add_task("kinds", late.run)
+    return made
+
+
+OX = Resource("example.com", "v1", "oxen", "Ox")
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+OXEN: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "oxen.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Ox", "plural": "oxen", "singular": "ox", "listKind": "OxList"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": _ANYTHING, "status": _ANYTHING},
+                    }
+                },
+            }
+        ],
+    },
+}
 
 
 def _owner(obj: Object) -> Object:

@@ -27,9 +27,11 @@ USER_QUEUE = "multikueue-queue"
 GPU = "nvidia.com/gpu"
 
 
-def runtime(name: str, kind: str = "ClusterTrainingRuntime", seconds: str = "10") -> Object:
+def runtime(
+    name: str, kind: str = "ClusterTrainingRuntime", framework: str = "torch", seconds: str = "10"
+) -> Object:
     """One whose pods run for a while."""
-    made = train_jobs.runtime("torch-distributed")
+    made = train_jobs.runtime(f"{framework}-distributed")
     made["metadata"] = {"name": name, "labels": made["metadata"].get("labels") or {}}
     made["kind"] = kind
     if kind == "TrainingRuntime":
@@ -55,6 +57,7 @@ async def world() -> AsyncIterator[SharedWorld]:
         typed(TRAINING_RUNTIME),
         runtime("short"),
         runtime("of-the-namespace", "TrainingRuntime"),
+        runtime("of-jax", framework="jax"),
     ]
     async with shared_world.start(SETS, TRAINER, WRAPPERS, furniture=runtimes) as made:
         yield made
@@ -109,12 +112,17 @@ async def test_what_is_wrapped_runs_there(world: SharedWorld) -> None:
 
 @pytest.mark.rule("E15", "I24", "TJ-1", "TJ-2", "TJ-4", "TJ-5", "MB-1", "MB-5", "KIND-6")
 @pytest.mark.rule("S002-1", "S002-4", "S002-5", "S002-6", "S002-7", "S002-8", "S002-10")
+@pytest.mark.rule("S002-3")
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("short", "ClusterTrainingRuntime"), ("of-the-namespace", "TrainingRuntime")],
+    [
+        ("short", "ClusterTrainingRuntime"),
+        ("of-the-namespace", "TrainingRuntime"),
+        ("of-jax", "ClusterTrainingRuntime"),
+    ],
 )
 async def test_a_train_job_runs_there(world: SharedWorld, name: str, kind: str) -> None:
-    """E15, I24; S002-8: with either kind of runtime."""
+    """E15, I24; S002-8: with either kind of runtime; S002-3: of more than one framework."""
     await world.begin()
     await world.submit(train_job(name, kind, nodes=2))
     here = await world.manager.get(TRAIN, "one")

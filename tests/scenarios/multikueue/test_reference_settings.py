@@ -17,6 +17,7 @@ from fleetqueue.kube.controller import DONE, Controller, Result
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import kinds
+from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet
 
 CONCURRENCY = """
@@ -53,6 +54,29 @@ async def test_statuses_can_be_patched_so_that_nobody_owns_them() -> None:
         assert (await world.conditions("one"))["Finished"][:2] == ("True", "Succeeded")
         assert status.MANAGER not in str((await world.workload("one"))["metadata"])
         assert await world.is_clean()
+
+
+@pytest.mark.rule("GATE-1", "S003-2")
+async def test_it_can_be_switched_off(fleet: Fleet) -> None:
+    """S003-2: nobody connects, nobody looks after the check, and its queue admits nothing."""
+    gates = {"MultiKueue": False}
+    world = await dispatching.start(fleet, gates=gates, install=_installed)
+    assert not [name for name in world.installed if name.startswith("multikueue")]
+    await world.join()
+    await world.set_up()
+    await world.manager.client.create(job("one"))
+    await world.passes(seconds=5)
+
+    assert await world.activity("worker1") is None
+    assert await world.check_activity() is None
+    queue = await world.manager.condition(kinds.CLUSTER_QUEUE, dispatching.CLUSTER_QUEUE, "Active")
+    assert queue is not None
+    assert queue[:2] == ("False", "AdmissionCheckInactive")
+    here = await world.manager.get(JOB, "one")
+    assert "managedBy" not in here["spec"]
+    assert here["spec"]["suspend"] is True
+    for side in world.workers.values():
+        assert await side.workloads() == []
 
 
 @pytest.mark.rule("CC-1")

@@ -175,6 +175,33 @@ async def test_a_job_of_somebody_else_is_not_sent(world: SharedWorld) -> None:
         f' "{kinds.CONTROLLER}" not "{other}", Previously: "Pending"',
     )
     assert await world.is_clean()
+    found = await world.conditions("one")
+    assert found["Evicted"][:2] == ("True", "DeactivatedDueToAdmissionCheck")
+    assert (await world.workload("one"))["spec"]["active"] is False
+
+
+@pytest.mark.rule("KF-3", "FLOW-58")
+async def test_a_job_of_somebody_else_that_has_no_quota_waits_and_says_why(
+    world: SharedWorld,
+) -> None:
+    """Checks are judged while quota is held; before, the scheduler refuses what has failed them,
+    also when there is room.
+    """
+    await world.begin(quota="1")
+    await world.submit(mpi_job(managedBy="example.com/other-controller-not-mpi-operator"))
+    await world.passes(seconds=5)
+    assert (await world.check("one"))[0] == "Rejected"
+    found = await world.conditions("one")
+    assert found["QuotaReserved"][0] == "False"
+    assert "insufficient quota for cpu" in found["QuotaReserved"][2]
+    for _ in range(2):
+        await world.set_quota(world.manager, "8")
+        await world.passes(minutes=1)
+        found = await world.conditions("one")
+        assert found["QuotaReserved"][0] == "False"
+        assert found["QuotaReserved"][2] == "The workload has failed admission checks"
+        assert "Evicted" not in found
+        assert (await world.workload("one"))["spec"].get("active", True) is True
 
 
 @pytest.mark.rule("I21", "KF-2", "KF-3")

@@ -59,3 +59,11 @@ def test_a_schema_belongs_to_whoever_asks_for_it() -> None:
     assert asked is not None
     asked.clear()
     assert found.schema("v1")
+
+
+def test_schemas_that_are_the_same_have_the_same_digest() -> None:
+    _, one = outlines.read(definition())
+    _, same = outlines.read(definition(scope="Namespaced"))
+    _, none = outlines.read(definition(versions=[{"name": "v1", "storage": True}]))
+    assert one.schema_digest("v1") == same.schema_digest("v1")
+    assert none.schema_digest("v1") != one.schema_digest("v1")

@@ -105,6 +105,32 @@ def test_a_queue_named_by_annotation_counts_with_a_warning() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("queue", "manager", "is_old", "warns"),
+    [
+        pytest.param("", f"{K}/multikueue", False, True, id="in no queue"),
+        pytest.param("lq", f"{K}/multikueue", False, False, id="in a queue"),
+        pytest.param("", "acme.io/other", False, False, id="somebody else runs it"),
+        pytest.param("", None, False, False, id="its operator runs it"),
+        pytest.param("", f"{K}/multikueue", True, False, id="it was told before"),
+    ],
+)
+def test_a_job_that_nobody_will_run_is_made_with_a_warning(
+    queue: str, manager: str | None, is_old: bool, warns: bool
+) -> None:
+    made = job(queue=queue)
+    if manager is not None:
+        made["spec"]["managedBy"] = manager
+    question = replace(asked(made), old=made if is_old else None)
+    family = Family.of(KINDS.values(), SETTINGS)
+    assert validate(KINDS["batch/job"], SETTINGS, family, question) == []
+    told = [
+        f"spec.managedBy is {K}/multikueue, but no label {K}/queue-name names a queue:"
+        " nobody will run this"
+    ]
+    assert question.warnings == (told if warns else [])
+
+
 @pytest.mark.rule("jobs A.2")
 @pytest.mark.rule("jobs A.17")
 @pytest.mark.parametrize(

@@ -273,6 +273,8 @@ ANSWERS = {
     "an object that waits for finalizers": (obj(3, deletionTimestamp="t", finalizers=["f"]), ""),
     "an object with a grace period": (
         obj(3, deletionTimestamp="t", deletionGracePeriodSeconds=30), ""),
+    "a namespace that is being emptied": (
+        obj(3, deletionTimestamp="t") | {"kind": "Namespace", "spec": {"finalizers": ["f"]}}, ""),
     "an object that is gone": (obj(3), "u"),
     "a pod killed at once": (obj(3, deletionTimestamp="t", deletionGracePeriodSeconds=0), "u"),
 }

@@ -56,3 +56,12 @@ def test_the_configuration_is_the_managers_and_the_amounts_are_the_workers(tmp_p
     amounts = {"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "2"}
     assert worker.live.nodes[0].capacity == capacity_of(record) == amounts
     assert manager.live.nodes[0].capacity == {}
+
+
+@pytest.mark.rule("kueue 11.5")
+def test_a_dashboard_is_the_managers(tmp_path: Path) -> None:
+    record = Record([Member("manager", 1), Member("worker-1", 2)], dashboard_port=8090)
+    ports = [
+        options_of(Directory(tmp_path), record, each).dashboard_port for each in record.members
+    ]
+    assert ports == [8090, 0]

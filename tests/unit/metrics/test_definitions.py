@@ -11,6 +11,7 @@ from fleetqueue.metrics.definitions import (
     Kind,
     wait_buckets,
 )
+from fleetqueue.metrics.registry import Metrics
 
 pytestmark = pytest.mark.rule("kueue 11.2")
 
@@ -92,6 +93,36 @@ TABLE = {
         "local_queue_execution_time_seconds": LOCAL_CLASS,
     },
 }
+PLACED = ["namespace", "name"]
+WORK_RESULTS = ["apply_status", "availability_status", "diff_reporting_status"]
+PLACEMENT_TABLE = {
+    "gauge": {
+        "fleet_workload_placement_status_last_timestamp_seconds":
+            [*PLACED, "generation", "conditionType", "status", "reason"],
+        "fleet_workload_eviction_complete": ["name", "isCompleted", "isValid"],
+        "fleet_workload_update_run_status_last_timestamp_seconds":
+            [*PLACED, "state", "condition", "status", "reason", "failureType"],
+        "scheduling_active_workers": [],
+        "fleet_workload_max_concurrent_reconciles": ["controller"],
+        "fleet_workload_active_workers": ["controller"],
+        "join_result_counter": ["result"],
+        "leave_result_counter": ["result"],
+    },
+    "counter": {
+        "fleet_workload_reconcile_total": ["controller", "result"],
+        "fleet_workload_reconcile_errors_total": ["controller"],
+        "fleet_work_processing_requests_total": WORK_RESULTS,
+        "fleet_manifest_processing_requests_total":
+            [*WORK_RESULTS, "drift_detection_status", "diff_detection_status"],
+    },
+    "histogram": {
+        "fleet_workload_update_run_approval_request_latency_seconds": [*PLACED, "taskType"],
+        "fleet_workload_update_run_stage_cluster_updating_duration_seconds": PLACED,
+        "scheduling_cycle_duration_milliseconds": ["is_failed", "needs_requeue"],
+        "fleet_workload_reconcile_time_seconds": ["controller"],
+        "work_apply_time_seconds": ["name"],
+    },
+}
 # fmt: on
 OF_QUEUES = [each for each in DEFINITIONS.values() if each.full_name.startswith("kueue_")]
 
@@ -156,4 +187,28 @@ def test_the_others_are_those_of_controllers_and_of_fleets() -> None:
         "controller_runtime_max_concurrent_reconciles",
         "controller_runtime_active_workers",
         "workqueue_depth",
+        *(name for kind in PLACEMENT_TABLE.values() for name in kind),
     }
+
+
+@pytest.mark.rule("kubefleet 10.1")
+@pytest.mark.parametrize("kind", list(Kind))
+def test_those_of_placements_are_called_as_in_kubefleet(kind: Kind) -> None:
+    names = {name for table in PLACEMENT_TABLE.values() for name in table}
+    known = {
+        each.full_name: list(each.all_labels)
+        for each in DEFINITIONS.values()
+        if each.kind is kind and each.full_name in names
+    }
+
+    assert known == PLACEMENT_TABLE[kind.value]
+
+
+@pytest.mark.rule("kubefleet 10.1")
+@pytest.mark.parametrize("name", list(PLACEMENT_TABLE["histogram"]))
+def test_those_of_placements_can_be_observed_and_counted(name: str) -> None:
+    metrics = Metrics()
+
+    metrics.observe(name, 1.0, *PLACEMENT_TABLE["histogram"][name])
+
+    assert f"{name}_count{{".encode() in metrics.text()

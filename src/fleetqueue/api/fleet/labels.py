@@ -51,6 +51,14 @@ ENVELOPE_TYPE = f"{PREFIX}envelope-work"
 ENVELOPE_NAME = f"{PREFIX}envelope-name"
 ENVELOPE_NAMESPACE = f"{PREFIX}envelope-namespace"
 ENVELOPE_CONFIG_MAP = f"{PREFIX}envelope-configmap"
+DELETE_PROPAGATION_POLICY = "fleetqueue.io/delete-propagation-policy"
+"""An annotation: what the placement's delete strategy says; a Work has no field for that."""
+KUEUE_AWARE = "fleetqueue.io/kueue-aware"
+"""An annotation of placements, copied to their Works."""
+
+# On jobs of the hub.
+PLACED = "fleetqueue.io/placed"
+"""An annotation: members run this job, and the hub never does."""
 
 # On objects that a member applied.
 LAST_APPLIED_CONFIGURATION = f"{PREFIX}last-applied-configuration"

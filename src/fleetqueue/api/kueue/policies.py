@@ -7,7 +7,10 @@ from typing import Any
 from fleetqueue.api.kueue.group import GROUP
 
 Json = dict[str, Any]
-API_VERSION = "admissionregistration.k8s.io/v1"
+API_GROUP = "admissionregistration.k8s.io"
+KIND = "MutatingAdmissionPolicy"
+VERSIONS = ("v1", "v1beta1", "v1alpha1")
+"""In which the kind is served, by Kubernetes 1.36 and before that where its gate is on."""
 NAME = "clear-nominated-cluster-names"
 _NEW, _OLD = "object.status", "oldObject.status"
 _NOMINATED = f"has({_NEW}.nominatedClusterNames) && size({_NEW}.nominatedClusterNames) > 0"
@@ -17,8 +20,9 @@ _CHOSEN = (
 )
 
 
-def objects() -> list[Json]:
-    return [_policy(), _binding()]
+def objects(version: str = VERSIONS[0]) -> list[Json]:
+    api_version = f"{API_GROUP}/{version}"
+    return [{"apiVersion": api_version, **each} for each in (_policy(), _binding())]
 
 
 def _policy() -> Json:
@@ -35,8 +39,7 @@ def _policy() -> Json:
     patch = "[JSONPatch{op: 'replace', path: '/status/nominatedClusterNames', value: []}]"
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
     return {
-        "apiVersion": API_VERSION,
-        "kind": "MutatingAdmissionPolicy",
+        "kind": KIND,
         "metadata": {"name": NAME},
         "spec": {
             "failurePolicy": "Fail",
@@ -60,8 +63,7 @@ def _evicted() -> str:
 
 def _binding() -> Json:
     return {
-        "apiVersion": API_VERSION,
-        "kind": "MutatingAdmissionPolicyBinding",
+        "kind": f"{KIND}Binding",
         "metadata": {"name": f"{NAME}-binding"},
         "spec": {"policyName": NAME},
     }

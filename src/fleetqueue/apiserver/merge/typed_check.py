@@ -21,10 +21,13 @@ class _Check:
     def __init__(self, allows_duplicates: bool) -> None:
         self.found: list[str] = []
         self._allows_duplicates = allows_duplicates
+        self._around: list[tuple[str, Shape]] = []
 
     def value(self, value: Any, shape: Shape, path: str) -> None:
         if isinstance(value, dict) and shape.is_map:
+            self._around.append((path, shape))
             self._map(value, shape, path)
+            self._around.pop()
         elif isinstance(value, list) and shape.is_list:
             self._list(value, shape, path)
         elif value is not None:
@@ -40,9 +43,16 @@ class _Check:
             if known is not None and type(child) in known.scalar_types:
                 continue
             if name not in declared and not takes_any:
-                self._note(f"{path}.{name}", "field not declared in schema")
+                self._note(f"{path}.{name}", f"field not declared in schema{self._hint(name)}")
                 return
             self.value(child, shapes[name], f"{path}.{name}")
+
+    def _hint(self, name: str) -> str:
+        """Where a field of that name belongs, if an object around the wrong place has one. All have
+        the fields at the top, which are not meant.
+        """
+        around = [path for path, shape in self._around[1:-1] if name in shape.declared]
+        return f" (it belongs at {around[-1]}.{name})" if around else ""
 
     def _list(self, value: list[Any], shape: Shape, path: str) -> None:
         assert shape.item is not None

@@ -1,47 +1,125 @@
-"""`fleetqueue controller`: Kueue's controllers against any Kubernetes cluster."""
+"""`fleetqueue controller`: Kueue's controllers against any Kubernetes cluster; with `hub` those of
+a hub, with `member` the agent of a member.
+"""
 
 import asyncio
 import contextlib
 import gc
 import logging
+from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import click
 
 from fleetqueue.base.loops import new_runner
-from fleetqueue.cli.attaching import attaching, read_options
+from fleetqueue.cli import flags, hub_flags, member_flags
+from fleetqueue.cli.attaching import CLUSTER, WEBHOOK_URL, attaching, read_options, with_all
 
 COLLECTED_MIN = 20_000
 """Caches hold nearly all that is made here: looking for garbage more often finds none."""
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Log what the controllers do.")
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @attaching
 @click.option("--webhook-host", default="0.0.0.0", show_default=True, help="Address to listen on.")
 @click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True,
               help="Port to listen on.")  # fmt: skip
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Work only while holding the lease.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Log what the controllers do.")
+@VERBOSE
+@click.pass_context
 def controller(
-    webhook_host: str, webhook_port: int, leader_elect: bool, verbose: bool, **options: Any
+    context_: click.Context,
+    /,
+    webhook_host: str,
+    webhook_port: int,
+    leader_elect: bool,
+    verbose: bool,
+    **options: Any,
 ) -> None:
     """Run Kueue's controllers against any Kubernetes cluster.
 
-    The cluster must have been prepared with `fleetqueue install`.
+    The cluster must have been prepared with `fleetqueue install`. With `hub` or `member` it is
+    placement that runs, after `fleetqueue install hub` or `fleetqueue install member`.
     """
+    if context_.invoked_subcommand is not None:
+        return
     from fleetqueue import attached
+
+    read = read_options(
+        **options, host=webhook_host, port=webhook_port, leads_alone=not leader_elect
+    )
+    _run(attached.run(read), verbose)
+
+
+@controller.command()
+@with_all(CLUSTER)
+@WEBHOOK_URL
+@click.option("--webhook-host", default="0.0.0.0", show_default=True, help="Address to listen on.")
+@click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True,
+              help="Port to listen on.")  # fmt: skip
+@flags.options((*hub_flags.SETTINGS, *hub_flags.REACH, *hub_flags.ELECTION))
+@VERBOSE
+def hub(
+    kubeconfig: Path | None,
+    context: str,
+    webhook_url: str,
+    webhook_host: str,
+    webhook_port: int,
+    verbose: bool,
+    **given: Any,
+) -> None:
+    """Run the controllers of a hub: members, placements, update runs."""
+    from fleetqueue.cli.fleet_options import hub_options
+    from fleetqueue.fleet.attached import hub as attached
+
+    read = hub_options(
+        given, kubeconfig, context, webhook_url, host=webhook_host, port=webhook_port
+    )
+    _run(attached.run(read), verbose)
+
+
+@controller.command()
+@with_all(CLUSTER)
+@click.option("--name", default="", help="Of its MemberCluster.  [default: as the Secret says]")
+@click.option("--node-prices", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              default=None, help="What an hour costs, by machine size, as YAML.")  # fmt: skip
+@flags.options(
+    (*member_flags.SETTINGS, member_flags.DELETION, *member_flags.REQUEUE, *member_flags.HUB,
+     *member_flags.PASSIVE)
+)  # fmt: skip
+@VERBOSE
+def member(
+    kubeconfig: Path | None,
+    context: str,
+    name: str,
+    node_prices: Path | None,
+    verbose: bool,
+    **given: Any,
+) -> None:
+    """Run the agent of a member.
+
+    Where its hub is, HUB_SERVER_URL and MEMBER_CLUSTER_NAME say, with CONFIG_PATH, or the Secret
+    that `fleetqueue join --fleet` makes.
+    """
+    from fleetqueue.cli.fleet_options import member_options
+    from fleetqueue.fleet.attached import member as attached
+
+    _run(attached.run(member_options(given, kubeconfig, context, name, node_prices)), verbose)
+
+
+def _run(running: Coroutine[Any, Any, None], verbose: bool) -> None:
+    """Until it is told to stop."""
     from fleetqueue.app import until_stopped
 
     gc.set_threshold(COLLECTED_MIN, 10, 10)
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    read = read_options(
-        **options, host=webhook_host, port=webhook_port, leads_alone=not leader_elect
-    )
 
     async def main() -> None:
-        work = asyncio.ensure_future(attached.run(read))
+        work = asyncio.ensure_future(running)
         stop = asyncio.ensure_future(until_stopped())
         await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
         if work.done():

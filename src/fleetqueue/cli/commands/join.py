@@ -1,4 +1,4 @@
-"""`fleetqueue join`: a further cluster becomes a worker."""
+"""`fleetqueue join`: a further cluster becomes a worker of a manager, or a member of a hub."""
 
 import asyncio
 from pathlib import Path
@@ -12,18 +12,23 @@ from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG
 @click.command(
     help="Add a cluster to the workers of a manager.\n\n"
     "Makes an account with a role of least rights on the worker, and on the manager a Secret with "
-    "its kubeconfig, a MultiKueueCluster, and an entry in the MultiKueueConfig."
+    "its kubeconfig, a MultiKueueCluster, and an entry in the MultiKueueConfig.\n\n"
+    "With --fleet the manager is a hub that places objects, and the cluster becomes a member: a "
+    "MemberCluster and an account on the hub, and on the member a Secret by which its agent finds "
+    "the hub. Nobody has to reach the member."
 )
 @click.option("--kubeconfig", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               required=True, help="The worker's, with the rights of an administrator.")  # fmt: skip
 @click.option("--context", default="", help="Which context of it.")
 @click.option("--name", default="", help="What the manager calls it.  [default: the context]")
 @click.option("--server", default="",
-              help="Where the manager reaches it, if not where the kubeconfig says.")  # fmt: skip
+              help="Where the manager reaches it, if not where the kubeconfig says; with --fleet, "
+              "where it reaches the manager.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE",
-              help="A label of its MultiKueueCluster.")  # fmt: skip
+              help="A label of its MultiKueueCluster or MemberCluster.")  # fmt: skip
 @click.option("--config", "config_name", default="multikueue", show_default=True,
               help="The MultiKueueConfig that lists it; empty: none.")  # fmt: skip
+@click.option("--fleet", "is_member", is_flag=True, help="Make it a member of a hub instead.")
 @DIRECTORY
 @MANAGER_KUBECONFIG
 @MANAGER_CONTEXT
@@ -34,6 +39,7 @@ def join(
     server: str,
     labels: tuple[str, ...],
     config_name: str,
+    is_member: bool,
     directory: Path,
     manager_kubeconfig: Path | None,
     manager_context: str,
@@ -48,6 +54,13 @@ def join(
         raise click.UsageError(
             f'"{called}" cannot be its name ({problems[0]}): give one with --name'
         )
+    if is_member:
+        asyncio.run(fleets.join_fleet(manager, worker, called, server or manager.server, pairs))
+        click.echo(f"joined: MemberCluster/{called}")
+        click.echo(f"watch it join: kubectl get membercluster {called}")
+        click.echo("a cluster of fleetqueue runs its agent by itself; on another one run:")
+        click.echo("  fleetqueue install member; fleetqueue controller member")
+        return
     asyncio.run(fleets.join(manager, worker, called, server or worker.server, pairs, config_name))
     click.echo(f"joined: MultiKueueCluster/{called}")
     click.echo(f"watch it connect: kubectl get multikueuecluster {called}")

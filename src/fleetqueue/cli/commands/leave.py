@@ -1,4 +1,4 @@
-"""`fleetqueue leave`: a worker of the manager is one no more."""
+"""`fleetqueue leave`: a worker of the manager, or a member of the hub, is one no more."""
 
 import asyncio
 from pathlib import Path
@@ -11,17 +11,20 @@ from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG
 @click.command(
     help="Take a cluster off the workers of a manager.\n\n"
     "What it runs for the manager is sent elsewhere. The account on the worker stays; the last "
-    "line says how to remove it."
+    "line says how to remove it.\n\n"
+    "With --fleet it leaves the hub as a member; what was placed on it stays there."
 )
 @click.argument("name")
 @click.option("--config", "config_name", default="multikueue", show_default=True,
               help="The MultiKueueConfig that lists it.")  # fmt: skip
+@click.option("--fleet", "is_member", is_flag=True, help="It is a member of a hub.")
 @DIRECTORY
 @MANAGER_KUBECONFIG
 @MANAGER_CONTEXT
 def leave(
     name: str,
     config_name: str,
+    is_member: bool,
     directory: Path,
     manager_kubeconfig: Path | None,
     manager_context: str,
@@ -29,6 +32,9 @@ def leave(
     from fleetqueue.cli import fleets
 
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
+    if is_member:
+        _leave_fleet(name, asyncio.run(fleets.leave_fleet(manager, name)))
+        return
     told = asyncio.run(fleets.leave(manager, name, config_name))
     if not told:
         raise click.ClickException(f'the manager has no worker "{name}"')
@@ -39,3 +45,11 @@ def leave(
         " clusterrolebinding/multikueue-sa-crb;"
         " kubectl -n kueue-system delete serviceaccount/multikueue-sa secret/multikueue-sa-token"
     )
+
+
+def _leave_fleet(name: str, told: list[str]) -> None:
+    if not told:
+        raise click.ClickException(f'the hub has no member "{name}"')
+    for each in told:
+        click.echo(each)
+    click.echo("on the member: kubectl -n fleet-system delete secret/hub-kubeconfig-secret")

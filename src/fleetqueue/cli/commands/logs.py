@@ -9,9 +9,10 @@ from fleetqueue.cli.reaching import Asked, There, containers_of, pods, reaching
 
 
 @click.command(
-    help="Print the logs of a job that runs on a worker.\n\n"
+    help="Print the logs of a job that runs, or ran, on a worker.\n\n"
     "JOB is a name, or a kind and a name: pytorchjob/train. The way there is the manager's: you "
-    "need the right to read its Workloads, its MultiKueueClusters, and the Secret of the worker."
+    "need the right to read its Workloads, its MultiKueueClusters, and the Secret of the worker. "
+    "Logs of a job that is over are the manager's, where that is one of `fleetqueue up` or `serve`."
 )
 @click.argument("job")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the containers have ended.")
@@ -73,7 +74,7 @@ def _seconds(text: str) -> str:
 async def _print(
     asked: Asked, query: dict[str, str], all_containers: bool, prefix: bool | None
 ) -> None:
-    async with pods(asked) as found:
+    async with pods(asked, remembered=True) as found:
         wanted = [
             (each, name)
             for each in found

@@ -12,6 +12,7 @@ from fleetqueue.base.loops import new_runner
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions
+    from fleetqueue.fleet.settings import HubSettings
     from fleetqueue.kueue import KueueOptions
 
 
@@ -70,6 +71,10 @@ class LogLines(logging.Formatter):
               default=None, help="Kueue's configuration file; without one every kind of job is "
               "queued.")  # fmt: skip
 @click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false.")
+@click.option("--hub/--no-hub", default=False, show_default=True,
+              help="Place objects on member clusters, as KubeFleet does.")  # fmt: skip
+@click.option("--dashboard-port", type=click.IntRange(0, 65535), default=0, metavar="PORT",
+              help="Show queues and workloads in a browser, on this port.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Log what the server does.")
 def serve(
     data: Path,
@@ -87,6 +92,8 @@ def serve(
     queues: bool,
     config: Path | None,
     feature_gates: str,
+    hub: bool,
+    dashboard_port: int,
     verbose: bool,
 ) -> None:
     # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
@@ -99,8 +106,10 @@ def serve(
     live = _live(data, simulate, nodes, gpus, images) if runtime else None
     if live is not None:
         queueing = _kueue(config, feature_gates) if queues else None
-        live = replace(live, namespaces=namespaces, kueue=queueing)
-    options = ServeOptions(data, port, host, durability, token_auth_file, tls_san, live)
+        live = replace(live, namespaces=namespaces, kueue=queueing, hub=_hub() if hub else None)
+    options = ServeOptions(
+        data, port, host, durability, token_auth_file, tls_san, live, dashboard_port
+    )
     with new_runner() as runner:
         runner.run(_serve(options))
 
@@ -124,15 +133,27 @@ def _kueue(config: Path | None, feature_gates: str) -> "KueueOptions":
     return read_options(None if config is None else config.read_text(), read_gates(feature_gates))
 
 
+def _hub() -> "HubSettings":
+    from fleetqueue.fleet.settings import HubSettings
+
+    return HubSettings()
+
+
 async def _serve(options: object) -> None:
     from fleetqueue.app import ServeOptions, serving, until_stopped
+    from fleetqueue.dashboard.beside import shown_beside
 
     assert isinstance(options, ServeOptions)
-    async with serving(options) as running:
+    async with (
+        serving(options) as running,
+        shown_beside(running.kubeconfig, options.dashboard_port) as page,
+    ):
         gc.freeze()
         gc.enable()
         click.echo(f"fleetqueue serves Kubernetes at {running.url}")
         click.echo(f"kubeconfig: {running.kubeconfig}")
         click.echo(f"try: kubectl --kubeconfig {running.kubeconfig} get namespaces")
+        if page:
+            click.echo(f"dashboard: {page}")
         await until_stopped()
         click.echo("stopping", err=True)

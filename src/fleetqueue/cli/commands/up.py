@@ -28,6 +28,12 @@ from fleetqueue.cli.fleets import DIRECTORY, directory_at
               "YAML.")  # fmt: skip
 @click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               default=None, help="Kueue's configuration file for the manager.")  # fmt: skip
+@click.option("--dashboard-port", type=click.IntRange(0, 65535), default=None, metavar="PORT",
+              help="Show queues and workloads in a browser, on this port; 0: do not.  [default: as "
+              "it was]")  # fmt: skip
+@click.option("--kueue-aware-placements/--no-kueue-aware-placements", "aware", default=None,
+              help="Jobs that are placed on workers are followed to their end; or else as "
+              "KubeFleet treats them.  [default: followed, or as it was]")  # fmt: skip
 @click.option("--bare/--no-bare", default=None,
               help="Join and configure nothing: empty clusters.")  # fmt: skip
 def up(
@@ -39,6 +45,8 @@ def up(
     simulate: bool | None,
     images: Path | None,
     config: Path | None,
+    dashboard_port: int | None,
+    aware: bool | None,
     bare: bool | None,
 ) -> None:
     # All that is loaded here is shared with the clusters, and nothing of it is ever garbage.
@@ -50,6 +58,8 @@ def up(
         "cpu": cpu,
         "memory": memory,
         "gpus": gpus,
+        "dashboard_port": dashboard_port,
+        "is_job_aware": aware,
         "is_bare": bare,
         "simulates": simulate,
         "images": None if images is None else str(images.resolve()),

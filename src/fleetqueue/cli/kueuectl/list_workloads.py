@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fleetqueue.api.kueue import visibility
+from fleetqueue.api.kueue import phases, visibility
 from fleetqueue.cli.kueuectl import owners, pages
 from fleetqueue.cli.kueuectl import workload_rows as rows
 from fleetqueue.cli.kueuectl.failures import no_arguments
@@ -38,7 +38,7 @@ class Wanted:
         return (
             self.local_queue in ("", rows.local_queue(workload))
             and self.cluster_queue in ("", rows.cluster_queue(workload, around))
-            and rows.status_name(workload) in self.statuses
+            and phases.phase_of(workload) in self.statuses
             and self.owner_uid in ("", *(owner["uid"] for owner in rows.owners(workload)))
         )
 
@@ -136,7 +136,7 @@ class _Looking:
                 self._queues[space, queue] = named
 
     async def find_positions(self, workloads: Iterable[Object]) -> None:
-        pending = [each for each in workloads if rows.status_name(each) == rows.PENDING]
+        pending = [each for each in workloads if phases.phase_of(each) == phases.PENDING]
         for space, queue in sorted(set(_waiting(pending))):
             if not self._queues.get((space, queue)):
                 continue

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.kueue.phases import PENDING, PHASES, phase_of
 from fleetqueue.api.times import human_duration, parse_time
 from fleetqueue.cli.kueuectl.failures import Failure
 from fleetqueue.cli.kueuectl.quotas import split
@@ -24,8 +25,6 @@ HEADERS = (
     "Age",
 )
 TYPE_LENGTH_MAX = 20
-PENDING, RESERVED, ADMITTED, FINISHED = "PENDING", "QUOTARESERVED", "ADMITTED", "FINISHED"
-STATUSES = (PENDING, RESERVED, ADMITTED, FINISHED)
 BAD_STATUS = 'invalid status value ({}). Must be "all", "pending", "admitted" or "finished"'
 
 
@@ -43,7 +42,7 @@ class Surroundings:
 
 def row(workload: Object, around: Surroundings, now: datetime) -> list[Any]:
     metadata = workload["metadata"]
-    status = status_name(workload)
+    status = phase_of(workload)
     where = (metadata.get("namespace") or "", metadata["name"])
     position = around.positions.get(where) if status == PENDING else None
     return [
@@ -65,20 +64,12 @@ def read_statuses(texts: tuple[str, ...]) -> set[str]:
     for text in split(texts):
         name = text.upper()
         if name == "ALL":
-            found |= set(STATUSES)
-        elif name in STATUSES:
+            found |= set(PHASES)
+        elif name in PHASES:
             found.add(name)
         else:
             raise Failure(BAD_STATUS.format(text))
-    return found or set(STATUSES)
-
-
-def status_name(workload: Object) -> str:
-    if status_of.is_finished(workload):
-        return FINISHED
-    if status_of.is_admitted(workload):
-        return ADMITTED
-    return RESERVED if status_of.has_quota(workload) else PENDING
+    return found or set(PHASES)
 
 
 def local_queue(workload: Object) -> str:

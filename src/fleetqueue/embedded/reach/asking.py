@@ -9,20 +9,35 @@ from fleetqueue.kube.resources import Object
 
 HEADER = "kubectl-command"
 COMMANDS = frozenset(f"kubectl {verb}" for verb in ("logs", "exec", "attach", "cp", "port-forward"))
-"""What looks for pods in order to reach into them. For all others there are none."""
+"""What looks for pods in order to reach into them. For all others there are none, but for those who
+ask for the steps of a TrainJob.
+"""
 VERBS = ("get", "list", "watch")
+JOB_SET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+REPLICATED_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 
 
 def shows(call: Call) -> bool:
-    route = call.route
+    route, command = call.route, call.request.headers.get(HEADER, "")
     is_pods = not call.resource.group and call.resource.plural == "pods"
     return (
         is_pods
         and not route.subresource
         and route.verb in VERBS
         and bool(route.namespace)
-        and call.request.headers.get(HEADER, "") in COMMANDS
+        and (command in COMMANDS or (not command and _asks_for_steps(call)))
     )
+
+
+def _asks_for_steps(call: Call) -> bool:
+    """As the Kubeflow SDK does, which knows a job by its pods, and finds their logs that way: one
+    JobSet, and the names that its parts may have.
+    """
+    if call.route.verb != "list" or JOB_SET_LABEL not in call.request.first("labelSelector"):
+        return False
+    wanted = {each.key: each.operator for each in label_selector(call).requirements}
+    is_one = wanted.pop(JOB_SET_LABEL, "") in ("=", "==")
+    return is_one and wanted == {REPLICATED_JOB_LABEL: "in"}
 
 
 def label_selector(call: Call) -> selectors.LabelSelector:

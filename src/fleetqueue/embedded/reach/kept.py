@@ -172,8 +172,8 @@ def kept_job(job: Object, kind: Resource, worker: str, pods: list[Object]) -> Ke
 
 
 def reduced(pod: Object) -> Object:
-    """What `kubectl logs` has to know of a pod. What it ran, and with which variables, is not
-    written down: there may be secrets in it.
+    """What `kubectl logs` and the Kubeflow SDK have to know of a pod. What it ran, and with which
+    variables, is not written down: there may be secrets in it.
     """
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     names = ("name", "namespace", "uid", "creationTimestamp", "labels", "ownerReferences")
@@ -198,4 +198,5 @@ def reduced(pod: Object) -> Object:
 
 def _named(containers: list[Object]) -> Iterator[Object]:
     for each in containers:
-        yield {"name": each["name"], "image": each.get("image") or ""}
+        resources = {"resources": each["resources"]} if each.get("resources") else {}
+        yield {"name": each["name"], "image": each.get("image") or "", **resources}

@@ -32,11 +32,13 @@ _OF_A_NODE = (
 
 
 def jobs(workload: Object, source: Source, settings: DispatchSettings) -> list[Object]:
-    """Of a group, those that have no successor."""
+    """Of a group, those that have no successor; where all are on their way out, these: their
+    mirrors may still end, and the group with them.
+    """
     found = jobs_of(JOB.resource, workload, source, settings)
     if not states.says(workload, labels.IS_GROUP_WORKLOAD):
         return found
-    return [pod for pod in found if states.counts(pod)]
+    return [pod for pod in found if states.counts(pod)] or found
 
 
 def mirror(pod: Object, workload: Object, settings: DispatchSettings) -> Object:

@@ -164,7 +164,10 @@ class DispatchController(Controller[Any]):
         """Workloads that hold quota and may be there; what others left is found when it is seen."""
         for config in self._source.all(kinds.CONFIG, ""):
             if worker in (config["spec"].get("clusters") or ()):
-                yield from self._of_config(config)
+                for key in self._of_config(config):
+                    found = self._source.get(kinds.WORKLOAD, key.namespace, key.name)
+                    if found is not None and _is_under_way(found):
+                        yield key
 
     def _of_job(self, job: Object) -> Iterable[Key]:
         return map(key_of, self._source.found(BY_OWNER, job["metadata"].get("uid") or ""))
@@ -179,11 +182,15 @@ class DispatchController(Controller[Any]):
 
     async def reconcile(self, workload: Object, /) -> Result:
         check = checks.ours_of(workload, self._source)
-        if check is None or check["state"] == "Rejected":
+        if check is None:
             return DONE
         found = adapter_for(workload, self._adapters)
         if isinstance(found, str):
-            await self._set_check(workload, check, "Rejected", found)
+            self._clear(key_of(workload))
+            if not status.is_finished(workload) and check["state"] != "Rejected":
+                await self._set_check(workload, check, "Rejected", found)
+            return DONE
+        if check["state"] == "Rejected":
             return DONE
         self._known[key_of(workload)] = found
         if is_deleting(workload) or self._has_leftovers(workload):
@@ -242,7 +249,9 @@ class DispatchController(Controller[Any]):
     async def _subject(self, workload: Object, check: Object, adapter: Adapter) -> _Subject | None:
         jobs = adapter.jobs(workload, self._source, self._settings)
         if not jobs:
-            # Its end follows: whoever made the workload for it takes that away.
+            # Its end follows: whoever made the workload for it takes that away, or finishes it.
+            if status.is_finished(workload):
+                self._remove_everywhere(key_of(workload), adapter)
             return None
         self._jobs[key_of(workload)] = [(key_of(job), uid_of(job)) for job in jobs]
         why = handed_over(adapter, jobs[0])
@@ -454,6 +463,18 @@ class DispatchController(Controller[Any]):
         local = [self._source.get(kinds.WORKLOAD, each.namespace, each.name) for each in others]
         return any(each is not None and component_of(each).cluster == worker.name for each in local)
 
+    def _clear(self, key: Key) -> None:
+        """Of one that says no more whose it was: its job went and left it behind."""
+        for worker in self._workers.all():
+            if not worker.is_connected:
+                continue
+            there = [
+                each for each in self._adapters.values() if worker.mirrors_of(each.resource, key)
+            ]
+            if there or worker.copy(key) is not None:
+                adapter = there[0] if there else next(iter(self._adapters.values()))
+                self._remove(worker.name, key, adapter)
+
     def _remove_everywhere(self, key: Key, adapter: Adapter) -> bool:
         """Whether there was anything left to remove."""
         found = False
@@ -482,6 +503,10 @@ async def _write_copy(made: Object, worker: Worker) -> None:
 def _queue_of(workload: Object) -> str:
     admission: Mapping[str, Any] = (workload.get("status") or {}).get("admission") or {}
     return str(admission.get("clusterQueue") or "")
+
+
+def _is_under_way(workload: Object) -> bool:
+    return status.has_quota(workload) and not status.is_finished(workload)
 
 
 def _spec_changed(old: Object | None, new: Object | None) -> bool:

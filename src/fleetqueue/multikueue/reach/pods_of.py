@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fleetqueue.api import selectors
-from fleetqueue.jobs import identity
+from fleetqueue.jobs import identity, pod_selectors
 from fleetqueue.jobs.kinds import app_wrapper, batch_job, job_set, ray_cluster, stateful_set
+from fleetqueue.jobs.pod_selectors import (
+    JOB_NAME_LABEL,
+    ORIGIN_LABEL,
+    RAY_CLUSTER_LABEL,
+    WRAPPER_LABEL,
+)
 from fleetqueue.kube.resources import PODS, Object, Resource, key_of, split_api_version, uid_of
 
 WRAPPERS = app_wrapper.JOB.resource
@@ -19,10 +25,6 @@ INTERMEDIATE = (
     stateful_set.JOB.resource,
 )
 """What operators make between a job and its pods."""
-WRAPPER_LABEL = "workload.codeflare.dev/appwrapper"
-ORIGIN_LABEL = "ray.io/originated-from-cr-name"
-RAY_CLUSTER_LABEL = "ray.io/cluster"
-JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 
 Selectors = Callable[[Object], Iterable[str]]
 
@@ -39,8 +41,13 @@ class Reference:
 
 def selectors_of(kind: Resource, mirror: Object) -> list[str]:
     """Each finds some of its pods, and maybe others; "" finds all of the namespace."""
-    made = _SELECTORS.get((kind.group, kind.kind), _anything)
-    return list(dict.fromkeys(made(mirror)))
+    several = _SEVERAL.get((kind.group, kind.kind))
+    if several is not None:
+        return list(dict.fromkeys(several(mirror)))
+    found = pod_selectors.selector_of(kind, mirror)
+    if found is None:
+        return [""]
+    return [found] if found else []
 
 
 def is_itself(kind: Resource) -> bool:
@@ -109,24 +116,13 @@ def values_of(wanted: selectors.LabelSelector) -> list[str]:
     ]
 
 
-# By kind
+# Kinds whose pods are found by more than the one selector that people are shown
 
 
-def _anything(mirror: Object) -> Iterable[str]:
-    return [""]
-
-
-def _by_name(label: str) -> Selectors:
-    return lambda mirror: [f"{label}={mirror['metadata']['name']}"]
-
-
-def _by_selector(mirror: Object) -> Iterable[str]:
-    found = mirror["spec"].get("selector")
-    return [str(selectors.labels_from_object(found))] if found else []
-
-
-def _of_ray_cluster(mirror: Object) -> Iterable[str]:
-    return [f"{RAY_CLUSTER_LABEL}={mirror['metadata']['name']}"]
+def _of_batch_job(mirror: Object) -> Iterable[str]:
+    """With a selector of its own, its pods need not have its name."""
+    found = pod_selectors.selected(mirror)
+    return [found] if found else []
 
 
 def _of_ray_job(mirror: Object) -> Iterable[str]:
@@ -148,22 +144,8 @@ def _of_ray_service(mirror: Object) -> Iterable[str]:
             yield f"{RAY_CLUSTER_LABEL}={cluster}"
 
 
-_TRAINING = _by_name("training.kubeflow.org/job-name")
-_JOB_SET = _by_name("jobset.sigs.k8s.io/jobset-name")
-_SELECTORS: dict[tuple[str, str], Selectors] = {
-    ("batch", "Job"): _by_selector,
-    ("apps", "StatefulSet"): _by_selector,
-    ("jobset.x-k8s.io", "JobSet"): _JOB_SET,
-    ("trainer.kubeflow.org", "TrainJob"): _JOB_SET,
-    ("kubeflow.org", "PyTorchJob"): _TRAINING,
-    ("kubeflow.org", "TFJob"): _TRAINING,
-    ("kubeflow.org", "XGBoostJob"): _TRAINING,
-    ("kubeflow.org", "PaddleJob"): _TRAINING,
-    ("kubeflow.org", "JAXJob"): _TRAINING,
-    ("kubeflow.org", "MPIJob"): _TRAINING,
-    ("ray.io", "RayCluster"): _of_ray_cluster,
+_SEVERAL: dict[tuple[str, str], Selectors] = {
+    ("batch", "Job"): _of_batch_job,
     ("ray.io", "RayJob"): _of_ray_job,
     ("ray.io", "RayService"): _of_ray_service,
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _by_name("leaderworkerset.sigs.k8s.io/name"),
-    ("workload.codeflare.dev", "AppWrapper"): _by_name(WRAPPER_LABEL),
 }

@@ -11,7 +11,7 @@ from fleetqueue.api.selectors import labels_from_object
 from fleetqueue.errors import UserError
 from fleetqueue.jobs import identity, registry
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.errors import NotFound, UnknownKind
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.resources import (
     PODS,
@@ -154,10 +154,10 @@ async def pods_there(worker: Client, namespace: str, dispatch: Dispatch) -> list
     """The pods of a job's mirrors, by name."""
     found: dict[str, Object] = {}
     for owner in dispatch.mirrors:
-        kind = _resource(owner)
         try:
+            kind = await resource_of(worker, owner)
             mirror = await worker.get(kind, owner.name, namespace)
-        except NotFound:
+        except (NotFound, UnknownKind):
             continue
         if labels.MULTIKUEUE_ORIGIN in identity.labels_of(mirror):
             ancestry = on(worker, _only(kind, mirror))
@@ -177,9 +177,10 @@ def _only(kind: Resource, mirror: Object) -> Callable[[Reference, str], Mirror |
     return is_mirror
 
 
-def _resource(owner: Owner) -> Resource:
-    group, version = split_api_version(owner.api_version)
+async def resource_of(client: Client, owner: Owner) -> Resource:
+    """Kinds that we know are what we know of them; others are what the cluster says."""
+    group = split_api_version(owner.api_version)[0]
     for kind in registry.all_kinds():
         if (kind.resource.group, kind.resource.kind) == (group, owner.kind):
             return kind.resource
-    return Resource(group, version, f"{owner.kind.lower()}s", owner.kind)
+    return await client.discovery.resource(owner.api_version, owner.kind)

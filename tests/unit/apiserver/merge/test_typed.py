@@ -225,6 +225,23 @@ def test_a_merge_that_changes_nothing_returns_the_live_object(spec: Shape) -> No
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
+        (
+            {"mm": {"k": {"n": 1}}},
+            ".spec.mm.k.n: field not declared in schema (it belongs at .spec.n)",
+        ),
+        ({"mm": {"k": {"nope": 1}}}, ".spec.mm.k.nope: field not declared in schema"),
+        ({"kind": "Widget"}, ".spec.kind: field not declared in schema"),
+    ],
+)
+def test_a_field_in_the_wrong_place_is_told_the_right_one(
+    widget: Node, value: Any, complaint: str
+) -> None:
+    assert typed_check.complaints({"spec": value}, shapes.of(widget)) == complaint
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
         ({"n": 1.5, "s": "x", "b": True, "ios": "1"}, ""),
         ({"s": None, "items": None, "mm": None}, ""),
         ({"nope": 1}, ".nope: field not declared in schema"),

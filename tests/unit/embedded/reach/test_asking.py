@@ -1,4 +1,4 @@
-"""Only commands that reach into pods are shown pods of other clusters."""
+"""Only those who want to reach into pods are shown pods of other clusters."""
 
 from typing import Any
 
@@ -38,9 +38,24 @@ def test_whoever_reaches_into_pods_is_shown_those_elsewhere(verb: str) -> None:
     assert asking.shows(call(PODS, command, watch="true"))
 
 
+STEPS = "jobset.sigs.k8s.io/jobset-name=x,jobset.sigs.k8s.io/replicatedjob-name in (node, launcher)"
+
+
+@pytest.mark.rule("jobs E.8")
+def test_the_kubeflow_sdk_is_shown_the_pods_of_its_job() -> None:
+    assert asking.shows(call(PODS, labelSelector=STEPS))
+
+
 @pytest.mark.parametrize(
     "asked",
     [
+        call(PODS, labelSelector="jobset.sigs.k8s.io/jobset-name=x"),
+        call(PODS, labelSelector="jobset.sigs.k8s.io/jobset-name,app in (a)"),
+        call(PODS, labelSelector=STEPS.replace("=x", " in (x, y)")),
+        call(PODS, labelSelector=f"{STEPS},app=a"),
+        call(PODS, labelSelector=STEPS, watch="true"),
+        call("/api/v1/pods", labelSelector=STEPS),
+        call(PODS, "kubectl get", labelSelector=STEPS),
         call(PODS),
         call(f"{PODS}/x"),
         call(PODS, "kubectl get"),

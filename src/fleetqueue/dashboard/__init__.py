@@ -1,0 +1,1 @@
+"""Queues and workloads in a browser: a page, and snapshots of a cluster streamed to it."""

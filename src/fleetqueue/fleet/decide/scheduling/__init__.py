@@ -1,0 +1,1 @@
+"""Which clusters a placement gets: filters, scores, order, and what becomes of its bindings."""

@@ -1,0 +1,226 @@
+"""One pass over a Work: prepares it, removes what is left over, and applies its manifests wave by
+wave.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fleetqueue.api.fleet import labels
+from fleetqueue.fleet import kinds
+from fleetqueue.fleet.decide.delivery import forms, manifests, ownership, plans, work_status
+from fleetqueue.fleet.decide.delivery.manifests import Manifest
+from fleetqueue.fleet.decide.delivery.outcomes import Outcome
+from fleetqueue.fleet.decide.delivery.plans import ApplyPlan
+from fleetqueue.fleet.member.applying import Applying, Order, Subject
+from fleetqueue.fleet.member.clearing import Clearing
+from fleetqueue.fleet.member.following import Following
+from fleetqueue.fleet.member.member_objects import MemberObjects
+from fleetqueue.fleet.settings import MemberSettings
+from fleetqueue.kube import finalizers
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.errors import AlreadyExists, UnknownKind
+from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
+
+Json = dict[str, Any]
+Resources = Mapping[tuple[str, str], Resource]
+"""By apiVersion and kind; those that the member does not serve are not there."""
+
+AT_ONCE = 4
+"""Manifests of one wave that are worked on at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A Work and its AppliedWork as they are after a pass, and what came of the manifests."""
+
+    work: Object
+    applied_work: Object
+    plan: ApplyPlan
+    outcomes: list[Outcome]
+
+
+class Passes:
+    """One for each member."""
+
+    def __init__(
+        self,
+        hub: Cluster,
+        member: Cluster,
+        objects: MemberObjects,
+        clearing: Clearing,
+        following: Following,
+        settings: MemberSettings,
+        namespace: str,
+    ) -> None:
+        self._hub, self._member, self._settings = hub, member, settings
+        self._objects, self._clearing, self._following = objects, clearing, following
+        self._applying = Applying(objects)
+        self._namespace = namespace
+
+    async def make(self, work: Object) -> Passed | None:
+        """None where the AppliedWork is on its way out, and the objects with it: only the next one
+        can own them.
+        """
+        work = await self._with_finalizer(work)
+        applied_work = await self._applied_work(work)
+        if finalizers.is_deleting(applied_work):
+            return None
+        order = self._order(work, ownership.reference(applied_work))
+        work, outcomes = await self._go(work, order)
+        if _brings_its_kinds(outcomes):
+            work, outcomes = await self._go(work, order)
+        return Passed(work, applied_work, order.plan, outcomes)
+
+    async def write_status(self, work: Object, status: Json) -> Object:
+        """Nothing where it says that already."""
+        present = {"manifestConditions": [], **(work.get("status") or {})}
+        if present == status:
+            return work
+        key = key_of(work)
+        listed = status["manifestConditions"] or None
+        patch = {"status": {"conditions": status["conditions"], "manifestConditions": listed}}
+        done: Object = await self._hub.patch(
+            kinds.WORK, key.name, patch, key.namespace, subresource="status"
+        )
+        return done
+
+    async def list_applied(self, applied_work: Object, outcomes: Sequence[Outcome]) -> None:
+        listed = work_status.applied_resources(outcomes)
+        if ((applied_work.get("status") or {}).get("appliedResources") or []) == listed:
+            return
+        await self._member.patch(
+            kinds.APPLIED_WORK,
+            key_of(applied_work).name,
+            {"status": {"appliedResources": listed or None}},
+            subresource="status",
+            field_manager=labels.WORK_APPLIER_MANAGER,
+        )
+
+    # Before anything is applied
+
+    async def _with_finalizer(self, work: Object) -> Object:
+        patch = finalizers.added(work, labels.WORK_FINALIZER)
+        if patch is None:
+            return work
+        key = key_of(work)
+        done: Object = await self._hub.patch(kinds.WORK, key.name, patch, key.namespace)
+        return done
+
+    async def _applied_work(self, work: Object) -> Object:
+        name = key_of(work).name
+        known = self._member.cached(kinds.APPLIED_WORK, name)
+        if known is not None:
+            return known
+        body = {
+            "apiVersion": kinds.APPLIED_WORK.api_version,
+            "kind": kinds.APPLIED_WORK.kind,
+            "metadata": {"name": name},
+            "spec": {"workName": name, "workNamespace": self._namespace},
+        }
+        try:
+            made: Object = await self._member.create(
+                body, field_manager=labels.WORK_APPLIER_MANAGER
+            )
+        except AlreadyExists:
+            made = await self._member.client.get(kinds.APPLIED_WORK, name)
+            self._member.accept(made, kinds.APPLIED_WORK)
+        return made
+
+    def _order(self, work: Object, owner: Json) -> Order:
+        return Order(
+            plan=plans.plan_of(work),
+            owner=owner,
+            is_job_aware=plans.is_job_aware(work, self._settings.is_job_aware),
+            has_work=self._has_work,
+            now=self._member.clock.now,
+        )
+
+    def _has_work(self, owner: Json) -> bool:
+        name = str(owner.get("name") or "")
+        applied_work = self._member.cached(kinds.APPLIED_WORK, name)
+        if applied_work is None or uid_of(applied_work) != owner.get("uid"):
+            return False
+        return self._hub.cached(kinds.WORK, name, self._namespace) is not None
+
+    # Applying
+
+    async def _go(self, work: Object, order: Order) -> tuple[Object, list[Outcome]]:
+        read = manifests.read(plans.manifests_of(work))
+        resources = await self._resources(read)
+        found = _resolved(read, resources)
+        usable = [each for each in found if not each.problem]
+        await self._clearing.remove(work_status.left_over(work, usable), order.owner)
+        if not order.plan.is_report:
+            ahead = work_status.ahead(work, usable, self._hub.clock.now())
+            work = work if ahead is None else await self.write_status(work, ahead)
+        subjects = {each.ordinal: _subject(each, resources, work) for each in usable}
+        if self._settings.is_job_aware:
+            places = [each.place for each in subjects.values()]
+            self._following.follow(key_of(work), places)
+        outcomes = {each.ordinal: Outcome(each, each.problem, each.error) for each in found}
+        for wave in manifests.in_waves(usable, at_once=order.plan.is_report):
+            for done in await self._in_wave(order, [subjects[each.ordinal] for each in wave]):
+                outcomes[done.manifest.ordinal] = done
+        return work, [outcomes[each.ordinal] for each in found]
+
+    async def _resources(self, found: Sequence[Manifest]) -> Resources:
+        resources: dict[tuple[str, str], Resource] = {}
+        for kind in dict.fromkeys(_kind_of(each) for each in found if not each.problem):
+            try:
+                resources[kind] = await self._objects.resource(*kind)
+            except UnknownKind:
+                continue
+        return resources
+
+    async def _in_wave(self, order: Order, subjects: Sequence[Subject]) -> list[Outcome]:
+        """Where the member does not answer, the pass ends with that once all are done."""
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def one(subject: Subject) -> Outcome:
+            async with limit:
+                return await self._applying.apply(order, subject)
+
+        done = await asyncio.gather(*map(one, subjects), return_exceptions=True)
+        for each in done:
+            if isinstance(each, BaseException):
+                raise each
+        return [each for each in done if isinstance(each, Outcome)]
+
+
+def _resolved(found: Sequence[Manifest], resources: Resources) -> list[Manifest]:
+    result = []
+    for each in found:
+        resource = resources.get(_kind_of(each))
+        if each.problem:
+            result.append(each)
+        elif resource is None:
+            result.append(manifests.unknown_kind(each))
+        else:
+            result.append(each.found_as(resource.plural, is_namespaced=resource.namespaced))
+    return manifests.checked(result)
+
+
+def _subject(manifest: Manifest, resources: Resources, work: Object) -> Subject:
+    return Subject(
+        manifest,
+        resources[_kind_of(manifest)],
+        work_status.entry_of(work, manifest.identity),
+        forms.spec_hash(manifest.raw),
+    )
+
+
+def _kind_of(manifest: Manifest) -> tuple[str, str]:
+    return str(manifest.raw.get("apiVersion") or ""), manifest.identity.kind
+
+
+def _brings_its_kinds(outcomes: Sequence[Outcome]) -> bool:
+    """Whether kinds that were not known yet have come with the Work itself."""
+    made = set()
+    for each in outcomes:
+        if each.is_applied and each.manifest.identity.kind == "CustomResourceDefinition":
+            spec = each.manifest.raw.get("spec") or {}
+            made.add((spec.get("group"), (spec.get("names") or {}).get("kind")))
+    missing = (each.manifest for each in outcomes if each.result == manifests.DECODING_ERRED)
+    return any((each.identity.group, each.identity.kind) in made for each in missing)

@@ -1,0 +1,1 @@
+"""Where the properties of a member come from: providers, ours and installed ones."""

@@ -1,0 +1,119 @@
+"""A cluster becomes a member as soon as a Secret names a hub, and is one as long as it does."""
+
+import base64
+from random import Random
+
+import pytest
+from tests.support import placing
+
+from fleetqueue.fleet import access, kinds
+from fleetqueue.fleet.access import HubAccess
+from fleetqueue.fleet.decide import conditions
+from fleetqueue.fleet.member.following_hub import HubFollower
+from fleetqueue.fleet.settings import MemberSettings
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.kubeconfig import Access
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.resources import SECRETS
+from fleetqueue.metrics.registry import Metrics
+from fleetqueue.testing import Fleet
+
+ONE, TWO = "cluster-1", "cluster-2"
+
+
+def kubeconfig(server: str) -> str:
+    return f"""
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{server}"}}}}]
+users: [{{name: u, user: {{token: t}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+current-context: c
+"""
+
+
+async def start(fleet: Fleet) -> tuple[placing.World, placing.Side, list[Access]]:
+    """A hub that knows two members, and a cluster that is none of them yet."""
+    world = await placing.start(fleet, members=[])
+    for name in (ONE, TWO):
+        await world.hub.create(placing.member_cluster(name))
+    side = placing.Side(await fleet.add_cluster("somewhere"))
+    for crd in placing.fleet_crds():
+        await side.create(crd)
+    await side.create(access.namespace())
+    asked: list[Access] = []
+
+    def connect(to: Access) -> Client:
+        asked.append(to)
+        return world.hub.cluster.connect()
+
+    def make_member() -> Cluster:
+        return Cluster(side.cluster.connect(), clock=fleet.clock, random=Random(0))
+
+    def install(manager: Manager) -> None:
+        settings = MemberSettings(name="")
+        follower = HubFollower(manager.cluster, connect, make_member, settings, Metrics())
+        manager.add_task("member of a hub", follower.run)
+
+    fleet.run_all(install, side.cluster)
+    await world.settle()
+    return world, side, asked
+
+
+async def has_joined(world: placing.World, name: str) -> bool:
+    member = await world.hub.get(kinds.MEMBER_CLUSTER, name)
+    return conditions.status_of(member["status"]["conditions"], "Joined") == "True"
+
+
+async def test_it_joins_the_hub_that_the_secret_names(fleet: Fleet) -> None:
+    world, side, asked = await start(fleet)
+    assert asked == []
+
+    await side.create(access.hub_secret(HubAccess(ONE, kubeconfig("https://hub"))))
+    await world.passes(seconds=5)
+
+    assert [to.server for to in asked] == ["https://hub"]
+    assert await has_joined(world, ONE)
+    assert not await has_joined(world, TWO)
+
+
+async def test_it_follows_what_the_secret_says_next(fleet: Fleet) -> None:
+    world, side, asked = await start(fleet)
+    await side.create(access.hub_secret(HubAccess(ONE, kubeconfig("https://hub"))))
+    await world.passes(seconds=5)
+
+    data = access.hub_secret(HubAccess(TWO, kubeconfig("https://other")))["data"]
+    await side.client.patch(SECRETS, access.HUB_SECRET, {"data": data}, "fleet-system")
+    await world.passes(seconds=5)
+    assert [to.server for to in asked] == ["https://hub", "https://other"]
+    assert await has_joined(world, TWO)
+
+    await side.client.delete(SECRETS, access.HUB_SECRET, "fleet-system")
+    await world.passes(seconds=5)
+    before = await world.hub.get(kinds.MEMBER_CLUSTER, TWO)
+    await world.passes(seconds=60)
+    after = await world.hub.get(kinds.MEMBER_CLUSTER, TWO)
+    assert before["status"]["agentStatus"] == after["status"]["agentStatus"]
+
+
+async def test_a_secret_that_cannot_be_read_is_tried_again(fleet: Fleet) -> None:
+    world, side, asked = await start(fleet)
+    broken = access.hub_secret(HubAccess(ONE, "clusters: 7"))
+    await side.create(broken)
+    await world.passes(seconds=20)
+    assert asked == []
+
+    good = base64.b64encode(kubeconfig("https://hub").encode()).decode()
+    patch = {"data": {access.KUBECONFIG: good}}
+    await side.client.patch(SECRETS, access.HUB_SECRET, patch, "fleet-system")
+    await world.passes(seconds=5)
+    assert await has_joined(world, ONE)
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {access.NAME: "!!"}, {access.NAME: "", access.KUBECONFIG: ""}]
+)
+def test_what_says_too_little_names_no_hub(data: dict[str, str]) -> None:
+    assert access.read_hub_secret({"data": data}) is None
+    assert access.read_hub_secret(None) is None

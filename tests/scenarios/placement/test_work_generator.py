@@ -1,0 +1,261 @@
+"""Works: written once, taken away with their binding, and what their members say of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.support import placing
+from tests.support.placing import IMMEDIATE, World
+
+from fleetqueue.fleet import kinds
+from fleetqueue.fleet.kinds import CLUSTER_SCOPE, NAMESPACED
+from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.controller import DONE, Controller, Result
+from fleetqueue.kube.resources import CONFIG_MAPS, Object, Resource
+from fleetqueue.testing import Fleet, config_map, named, namespace
+
+GROUP = "placement.kubernetes-fleet.io/v1beta1"
+JOBS = Resource("batch", "v1", "jobs", "Job")
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+PAIR = ("cluster-1", "cluster-2")
+
+
+def placement(*selectors: Object, **strategy: Any) -> Object:
+    kind = CLUSTER_SCOPE.placement
+    chosen = selectors or ({"group": "", "version": "v1", "kind": "Namespace", "name": "web"},)
+    spec = {
+        "resourceSelectors": list(chosen),
+        "policy": {"placementType": "PickAll"},
+        "strategy": {"type": "RollingUpdate", **strategy},
+    }
+    return named(kind.kind, kind.api_version, "p", spec=spec)
+
+
+def job_placement(**spec: Any) -> Object:
+    kind = NAMESPACED.placement
+    selector = {"group": "batch", "version": "v1", "kind": "Job", "name": "j"}
+    told = {"resourceSelectors": [selector], **spec}
+    return named(kind.kind, kind.api_version, "p", "web", spec=told)
+
+
+def job() -> Object:
+    container = {"name": "c", "image": "i"}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return named("Job", "batch/v1", "j", "web", spec={"suspend": True, "template": template})
+
+
+async def with_namespace(world: World) -> None:
+    await world.hub.create(namespace("web"), config_map("conf", {"a": "1"}, namespace="web"))
+
+
+async def conditions(world: World, kind: Resource = CLUSTER_SCOPE.binding) -> dict[str, Object]:
+    """Of the first binding."""
+    [binding, *_] = await world.hub.all(kind)
+    return {each["type"]: each for each in binding["status"]["conditions"]}
+
+
+class Recorder(Controller[Any]):
+    """Keeps what every state of the placements said of `Applied`."""
+
+    kind = CLUSTER_SCOPE.placement
+
+    def __init__(self, cluster: Cluster, seen: list[str]) -> None:
+        self._seen = seen
+        for kind in (CLUSTER_SCOPE.placement, CLUSTER_SCOPE.binding):
+            cluster.informer(kind).listen(self._record)
+
+    def _record(self, old: Object | None, new: Object | None) -> None:
+        for each in ((new or {}).get("status") or {}).get("conditions") or ():
+            if each["type"].endswith("Applied"):
+                self._seen.append(f"{each['type']}={each['status']}/{each['reason']}")
+
+    async def reconcile(self, obj: Object, /) -> Result:
+        return DONE
+
+
+@pytest.mark.rule("GEN-5")
+@pytest.mark.parametrize("is_job_aware", [True, False], ids=["default", "compatible"])
+async def test_a_first_roll_out_looks_like_a_failure_in_the_compatible_mode_alone(
+    fleet: Fleet, is_job_aware: bool
+) -> None:
+    settings = replace(IMMEDIATE, is_job_aware=is_job_aware)
+    world = await placing.start(fleet, members=PAIR, settings=settings)
+    seen: list[str] = []
+    fleet.run(lambda cluster: Recorder(cluster, seen), world.hub.cluster)
+    await with_namespace(world)
+    await world.hub.create(placement())
+    await world.settle()
+    told = set(seen)
+    assert "ClusterResourcePlacementApplied=True/ApplySucceeded" in told
+    assert "Applied=True/AllWorkHaveBeenApplied" in told
+    flashes = {each for each in told if "=False/" in each}
+    if is_job_aware:
+        assert flashes == set()
+    else:
+        assert "Applied=False/ApplyInProgress" in flashes
+        assert "ClusterResourcePlacementApplied=False/ApplyFailed" in flashes
+
+
+@pytest.mark.rule("GEN-1")
+@pytest.mark.rule("GEN-2")
+@pytest.mark.rule("GEN-3")
+@pytest.mark.rule("GEN-4")
+@pytest.mark.rule("BIND-3")
+async def test_works_are_written_once_and_go_with_their_binding(fleet: Fleet) -> None:
+    world = await placing.start(fleet, members=PAIR)
+    await with_namespace(world)
+    await world.hub.create(placement())
+    await world.settle()
+    found = await world.hub.all(kinds.WORK)
+    assert {each["metadata"]["namespace"] for each in found} == {
+        "fleet-member-cluster-1",
+        "fleet-member-cluster-2",
+    }
+    for binding in await world.hub.all(CLUSTER_SCOPE.binding):
+        assert "kubernetes-fleet.io/work-cleanup" in binding["metadata"]["finalizers"]
+
+    versions = {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in found}
+    assert world.hub.restart is not None
+    await world.hub.restart()
+    await world.settle()
+    again = await world.hub.all(kinds.WORK)
+    assert versions == {
+        each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in again
+    }
+
+    await world.hub.client.delete(kinds.WORK, "p-work", "fleet-member-cluster-1")
+    await world.settle()
+    await world.passes(seconds=30)
+    assert len(await world.hub.all(kinds.WORK)) == 2
+    member = world.members["cluster-1"]
+    assert (await member.get(CONFIG_MAPS, "conf", "web"))["data"] == {"a": "1"}
+
+    await world.hub.client.delete(CLUSTER_SCOPE.resource_snapshot, "p-0-snapshot")
+    await world.hub.restart()
+    await world.settle()
+    assert (await conditions(world))["WorkSynchronized"]["status"] == "True"
+
+    await world.hub.client.delete(CLUSTER_SCOPE.placement, "p")
+    await world.settle()
+    await world.passes(seconds=60)
+    assert await world.hub.all(kinds.WORK) == []
+    assert await world.hub.all(CLUSTER_SCOPE.binding) == []
+    assert await member.find(CONFIG_MAPS, "conf", "web") is None
+
+
+@pytest.mark.rule("ENV-1")
+@pytest.mark.rule("ENV-2")
+@pytest.mark.rule("ENV-4")
+@pytest.mark.rule("ENV-5")
+@pytest.mark.rule("ENV-6")
+async def test_what_envelopes_hold_is_delivered_and_what_they_may_not_hold_is_told(
+    fleet: Fleet,
+) -> None:
+    world = await placing.start(fleet, members=("cluster-1",))
+    await with_namespace(world)
+    role = named("ClusterRole", "rbac.authorization.k8s.io/v1", "wrapped", rules=[])
+    nameless = config_map("x", {"a": "1"}, namespace="web")
+    nameless["metadata"] = {"generateName": "x-", "namespace": "web"}
+    inner = {"one.yaml": config_map("wrapped", {"a": "1"}, namespace="web"), "two.yaml": nameless}
+    wide = named("ClusterResourceEnvelope", GROUP, "wide", data={"role.yaml": role})
+    await world.hub.create(wide, named("ResourceEnvelope", GROUP, "narrow", "web", data=inner))
+    await world.hub.create(
+        placement(
+            {"group": "", "version": "v1", "kind": "Namespace", "name": "web"},
+            {
+                "group": "placement.kubernetes-fleet.io",
+                "version": "v1beta1",
+                "kind": "ClusterResourceEnvelope",
+                "name": "wide",
+            },
+        )
+    )
+    await world.settle()
+    member = world.members["cluster-1"]
+    assert (await member.get(CONFIG_MAPS, "wrapped", "web"))["data"] == {"a": "1"}
+    assert await member.find(ROLES, "wrapped") is not None
+    assert len(await world.hub.all(kinds.WORK)) == 3
+    found = await world.hub.get(CLUSTER_SCOPE.placement, "p")
+    [failed] = found["status"]["placementStatuses"][0]["failedPlacements"]
+    assert failed["condition"]["reason"] == "FoundGenerateName"
+    assert failed["envelope"] == {
+        "name": "narrow",
+        "namespace": "web",
+        "type": "ResourceEnvelope",
+    }
+
+    [first] = [
+        each
+        for each in await world.hub.all(kinds.WORK)
+        if each["metadata"]["labels"].get("kubernetes-fleet.io/envelope-name") == "wide"
+    ]
+    metadata = {**first["metadata"], "name": "twin"}
+    for name in ("uid", "resourceVersion", "finalizers", "creationTimestamp", "generation"):
+        metadata.pop(name, None)
+    await world.hub.create({**first, "metadata": metadata, "status": {"conditions": []}})
+    await world.settle()
+    await world.passes(seconds=30)
+    [binding] = await world.hub.all(CLUSTER_SCOPE.binding)
+    told = await world.hub.events(binding["metadata"]["name"])
+    assert ("Warning", "DuplicateEnvelopeWorks") in {each[:2] for each in told}
+    assert await world.hub.find(kinds.WORK, "twin", "fleet-member-cluster-1") is None
+
+    stray = {"data": {"one.yaml": None, "two.yaml": None, "role.yaml": role}}
+    await world.hub.client.patch(kinds.ENVELOPE, "narrow", stray, "web")
+    await world.settle()
+    told_now = (await conditions(world))["WorkSynchronized"]
+    assert (told_now["status"], told_now["reason"], told_now["message"]) == (
+        "False",
+        "SyncWorkFailed",
+        "Failed to synchronize the work to the latest: a cluster scope object wrapped"
+        " (rbac.authorization.k8s.io/v1, Kind=ClusterRole) has been wrapped in a resource envelope"
+        " web/narrow",
+    )
+
+
+MIRROR = {"reportBackStrategy": {"type": "Mirror", "destination": "OriginalResource"}}
+
+
+@pytest.mark.rule("KJ-6")
+@pytest.mark.rule("KJ-7")
+@pytest.mark.rule("BACK-1")
+async def test_what_a_member_says_of_a_job_is_told_by_the_original(fleet: Fleet) -> None:
+    world = await placing.start(fleet, members=PAIR)
+    await world.hub.create(namespace("web"), job())
+    for member in world.members.values():
+        await member.create(namespace("web"))
+    strategy = {
+        "type": "RollingUpdate",
+        **MIRROR,
+        "deleteStrategy": {"propagationPolicy": "Abandon"},
+    }
+    policy = {"placementType": "PickN", "numberOfClusters": 1}
+    await world.hub.create(job_placement(strategy=strategy, policy=policy))
+    await world.settle()
+    member = world.members["cluster-2"]
+    status = {"active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}
+    await member.client.patch(JOBS, "j", {"status": status}, "web", subresource="status")
+    await world.passes(seconds=60)
+    assert (await world.hub.get(JOBS, "j", "web"))["status"]["active"] == 2
+    told = (await conditions(world, NAMESPACED.binding))["StatusBackReported"]
+    assert (told["status"], told["reason"]) == ("True", "StatusBackReported")
+
+    await world.hub.client.delete(NAMESPACED.placement, "p", "web")
+    await world.settle()
+    await world.passes(seconds=60)
+    assert await world.hub.all(kinds.WORK) == []
+    left = await member.get(JOBS, "j", "web")
+    assert "ownerReferences" not in left["metadata"]
+
+    await world.hub.create(
+        job_placement(
+            strategy={"type": "RollingUpdate", **MIRROR}, policy={"placementType": "PickAll"}
+        )
+    )
+    await world.settle()
+    told = (await conditions(world, NAMESPACED.binding))["StatusBackReported"]
+    assert (told["status"], told["reason"]) == ("False", "BackReportingRefused")
+    assert "single cluster" in told["message"]
+    found = await world.hub.get(NAMESPACED.placement, "p", "web")
+    last = found["status"]["conditions"][-1]
+    assert (last["type"], last["status"]) == ("ResourcePlacementStatusBackReported", "False")
