@@ -23,6 +23,7 @@ from fleetqueue.api.crds import all_crds
 from fleetqueue.apiserver.log import Row
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.settings import MemberSettings, Requeue
+from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
 from fleetqueue.testing import CALM, Fleet, FleetCluster, Weather, named, namespace
@@ -232,9 +233,10 @@ class PlacementWorld:
 
     async def _make_again(self, number: int) -> None:
         kind, name = kinds.CLUSTER_SCOPE.placement, f"place-{number}"
-        if await self.world.hub.find(kind, name) is None:
+        found = await self.world.hub.find(kind, name)
+        if found is None:
             await self.world.hub.create(self._cluster_placement(number))
-        else:
+        elif finalizers.is_deleting(found):
             self._for_a_while(partial(self._make_again, number))
 
     # Harm

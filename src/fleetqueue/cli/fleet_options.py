@@ -14,6 +14,7 @@ from fleetqueue.errors import InvalidInput
 if TYPE_CHECKING:
     from fleetqueue.fleet.attached.hub import HubOptions
     from fleetqueue.fleet.attached.member import MemberOptions
+    from fleetqueue.fleet.webhooks.policies import Policy
 
 
 def hub_options(
@@ -23,7 +24,8 @@ def hub_options(
     from fleetqueue.fleet.settings import HubSettings
     from fleetqueue.kube.leader import Terms
 
-    settings = HubSettings(**flags.values(hub_flags.SETTINGS, given))
+    told = flags.values(hub_flags.SETTINGS, given)
+    settings = HubSettings(**told, policies=_policies(given))
     if not given["enable_v1beta1_apis"]:
         raise click.BadParameter("must stay true", param_hint="--enable-v1beta1-apis")
     if settings.skipped_apis and settings.allowed_apis:
@@ -50,6 +52,20 @@ def hub_options(
         **election,
         **more,
     )
+
+
+def _policies(given: dict[str, Any]) -> "tuple[Policy, ...]":
+    file = given["admission_policy_manager_config"]
+    if not given["enable_admission_policy_manager"]:
+        return ()
+    if not file:
+        raise click.UsageError("say which policies with --admission-policy-manager-config FILE")
+    from fleetqueue.fleet.webhooks import policies
+
+    try:
+        return policies.read(documents.load(Path(file).read_text()))
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}") from error
 
 
 def member_options(

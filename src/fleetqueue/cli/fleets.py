@@ -191,14 +191,14 @@ async def join_fleet(
         await membership.join(here, there, name, server, labels)
 
 
-async def leave_fleet(hub: "Access", name: str) -> list[str]:
+async def leave_fleet(hub: "Access", member: "Access | None", name: str) -> list[str]:
     from fleetqueue.local_fleet import membership
 
-    client = open_client(hub)
-    try:
-        return await membership.leave(client, name)
-    finally:
-        await client.close()
+    async with AsyncExitStack() as stack:
+        clients = [open_client(to) for to in (hub, member) if to is not None]
+        for client in clients:
+            stack.push_async_callback(client.close)
+        return await membership.leave(clients[0], name, clients[1] if member else None)
 
 
 async def rows(home: Directory, record: Record) -> list[list[str]]:

@@ -37,6 +37,8 @@ SETTINGS = (
     Flag("max-fleet-size", "max_fleet_size", 100, "How many members there may be.",
          least=30, most=200),
     Flag("enable-v1beta1-apis", "", True, "Must stay true."),
+    Flag("enable-admission-policy-manager", "", False, "Keep admission policies on the hub."),
+    Flag("admission-policy-manager-config", "", "", "A file that says which, as YAML."),
 )  # fmt: skip
 ELECTION = (
     Flag("leader-elect", "elects", False, "Work only while holding the lease."),

@@ -58,8 +58,9 @@ def install(options: LiveOptions, manager: "Manager", core: "Core", metrics: "Me
     from fleetqueue.fleet.webhooks import registry
 
     declared = registry.declared(options.hub)
-    hook = HubHook(core, options.hub, declared)
-    hook.resources = _concerned(declared)
+    hook = HubHook(core, options.hub, declared, options.hub.policies)
+    if not options.hub.policies:
+        hook.resources = _concerned(declared)
     core.hooks.add(hook)
     parts.install(manager, replace(options.hub, observes_all_versions=True), metrics)
 

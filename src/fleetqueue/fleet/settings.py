@@ -4,6 +4,10 @@ except where a comment says otherwise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleetqueue.fleet.webhooks.policies import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,8 @@ class HubSettings:
     manager too, whose controllers make pods."""
     enable_pdbs: bool = True
     whitelisted_users: tuple[str, ...] = ()
+    policies: "tuple[Policy, ...]" = ()
+    """Admission policies that hold on the hub."""
     deny_modify_member_cluster_labels: bool = False
     enable_cluster_inventory: bool = True
     enable_update_runs: bool = True

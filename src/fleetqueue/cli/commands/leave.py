@@ -7,6 +7,8 @@ import click
 
 from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG, directory_at
 
+FORGET = "on the member: kubectl -n fleet-system delete secret/hub-kubeconfig-secret"
+
 
 @click.command(
     help="Take a cluster off the workers of a manager.\n\n"
@@ -18,6 +20,9 @@ from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG
 @click.option("--config", "config_name", default="multikueue", show_default=True,
               help="The MultiKueueConfig that lists it.")  # fmt: skip
 @click.option("--fleet", "is_member", is_flag=True, help="It is a member of a hub.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              default=None, help="The member's, so that it forgets the hub.")  # fmt: skip
+@click.option("--context", default="", help="Which context of it.  [default: NAME]")
 @DIRECTORY
 @MANAGER_KUBECONFIG
 @MANAGER_CONTEXT
@@ -25,6 +30,8 @@ def leave(
     name: str,
     config_name: str,
     is_member: bool,
+    kubeconfig: Path | None,
+    context: str,
     directory: Path,
     manager_kubeconfig: Path | None,
     manager_context: str,
@@ -33,7 +40,10 @@ def leave(
 
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     if is_member:
-        _leave_fleet(name, asyncio.run(fleets.leave_fleet(manager, name)))
+        member = None if kubeconfig is None else fleets.access(kubeconfig, context or name)
+        _leave_fleet(name, asyncio.run(fleets.leave_fleet(manager, member, name)))
+        if member is None:
+            click.echo(FORGET)
         return
     told = asyncio.run(fleets.leave(manager, name, config_name))
     if not told:
@@ -52,4 +62,3 @@ def _leave_fleet(name: str, told: list[str]) -> None:
         raise click.ClickException(f'the hub has no member "{name}"')
     for each in told:
         click.echo(each)
-    click.echo("on the member: kubectl -n fleet-system delete secret/hub-kubeconfig-secret")

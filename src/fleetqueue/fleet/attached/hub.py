@@ -10,7 +10,7 @@ from pathlib import Path
 from fleetqueue.api.fleet.naming import SYSTEM_NAMESPACE
 from fleetqueue.api.meta import Key
 from fleetqueue.base.clock import Clock, SystemClock
-from fleetqueue.fleet.attached import installation
+from fleetqueue.fleet.attached import installation, policies
 from fleetqueue.fleet.hub import parts
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.fleet.webhooks import registry, serving
@@ -79,6 +79,7 @@ async def install(options: HubOptions) -> list[str]:
         for obj in installation.hub_objects(options.settings, options.reach, options.port):
             await client.apply(obj, force=True, field_manager=HELD_BY)
             done.append(f"{obj['kind']}/{obj['metadata']['name']}")
+        await policies.keep(client, options.settings.policies)
     finally:
         await client.close()
     return done
@@ -95,6 +96,7 @@ async def run(options: HubOptions) -> None:
         metrics = Metrics(lambda: _role(elector))
         parts.install(manager, options.settings, metrics)
         keeper = _certificates(options, cluster, clock)
+        await policies.keep(client, options.settings.policies)
         if options.settings.enable_webhook:
             await _serve_webhooks(options, manager, keeper)
         if options.metrics_address not in ("", "0"):

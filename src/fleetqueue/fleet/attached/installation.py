@@ -33,6 +33,8 @@ def hub_objects(settings: HubSettings, reach: Reach, port: int = 9443) -> Iterat
     if settings.enable_webhook and not reach.url:
         yield _service(reach.service, port)
     yield from registry.configurations(settings, reach)
+    for policy in settings.policies:
+        yield from policy.documents()
 
 
 def member_objects() -> Iterator[Object]:
@@ -58,6 +60,11 @@ def hub_rules() -> list[Object]:
             "admissionregistration.k8s.io",
             ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
             ("patch", "update"),
+        ),
+        _rule(
+            "admissionregistration.k8s.io",
+            ("validatingadmissionpolicies", "validatingadmissionpolicybindings"),
+            WRITE,
         ),
         _rule("authentication.k8s.io", ("tokenreviews",), ("create",)),
         _rule("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),

@@ -2,10 +2,11 @@
 same process and as ValidatingAdmissionPolicies for a foreign one.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fleetqueue.errors import InvalidInput
 from fleetqueue.fleet.webhooks import users
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.reviews import Review
@@ -143,6 +144,34 @@ NO_ACCOUNTS = Policy(
     reason="Forbidden",
 )
 POLICIES = {policy.key: policy for policy in (NO_PODS, NO_ACCOUNTS)}
+
+
+def read(config: Any) -> tuple[Policy, ...]:
+    """The policies that a configuration names, each with whom and what it leaves out."""
+    if not isinstance(config, Mapping):
+        known = " and ".join(POLICIES)
+        raise InvalidInput(f"the configuration of policies must be a map; its keys are {known}")
+    return tuple(_configured(str(key), said or {}) for key, said in config.items())
+
+
+def _configured(key: str, said: Any) -> Policy:
+    if key not in POLICIES:
+        raise InvalidInput(f'there is no policy "{key}": known are {", ".join(POLICIES)}')
+    fields = {
+        "ReservedNamespacePrefixes": "prefixes",
+        "WhitelistedUsernames": "users",
+        "WhitelistedUserGroups": "groups",
+    }
+    if not isinstance(said, Mapping) or set(said) - set(fields):
+        raise InvalidInput(f"{key} may have {', '.join(fields)}, each a list of texts")
+    given = {fields[name]: _texts(f"{key}.{name}", found) for name, found in said.items()}
+    return replace(POLICIES[key], exemptions=Exemptions(**given))
+
+
+def _texts(path: str, found: Any) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise InvalidInput(f"{path} must be a list of texts")
+    return tuple(found)
 
 
 def denied(policies: Sequence[Policy], review: Review) -> str:

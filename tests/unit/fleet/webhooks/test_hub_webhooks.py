@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.errors import InvalidInput
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.fleet.webhooks import guard_rail, hub_objects, overrides, policies, registry
@@ -439,3 +440,34 @@ def test_policies_as_documents() -> None:
 def test_pods_stay_out_by_policy(space: str, groups: Sequence[str], is_denied: bool) -> None:
     asked = review(named("Pod", "v1", "p", space), groups=groups, plural="pods")
     assert policies.NO_PODS.denies(asked) == is_denied
+
+
+def test_a_configuration_says_which_policies_hold_and_for_whom_not() -> None:
+    key = "denyPodsAndReplicaSetsOutsideReservedNamespaces"
+    said = {"ReservedNamespacePrefixes": ["own-"], "WhitelistedUsernames": ["me"]}
+    (policy,) = policies.read({key: said})
+    pod = named("Pod", "v1", "p", "fleet-system")
+    assert policy.denies(review(pod, plural="pods"))
+    assert not policy.denies(review(pod, plural="pods", user="me"))
+    assert not policy.denies(review(named("Pod", "v1", "p", "own-x"), plural="pods"))
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ([], "the configuration of policies must be a map; its keys are "),
+        ({"denyAll": {}}, 'there is no policy "denyAll": known are '),
+        (
+            {"denyPodsAndReplicaSetsOutsideReservedNamespaces": {"Users": []}},
+            "denyPodsAndReplicaSetsOutsideReservedNamespaces may have ReservedNamespacePrefixes, ",
+        ),
+        (
+            {"denyPodsAndReplicaSetsOutsideReservedNamespaces": {"WhitelistedUsernames": "me"}},
+            "denyPodsAndReplicaSetsOutsideReservedNamespaces.WhitelistedUsernames must be a list",
+        ),
+    ],
+)
+def test_a_bad_configuration_of_policies_is_refused(config: Any, problem: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        policies.read(config)
+    assert str(error.value).startswith(problem)
