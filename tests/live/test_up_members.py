@@ -122,7 +122,10 @@ def test_a_member_leaves_joins_again_and_is_forgotten(fleet: LocalFleet) -> None
     hub = Members(fleet).manager
     joined(Members(fleet), ONE, TWO)
     where = ("--dir", str(fleet.path))
-    said = fleet.command("leave", TWO, "--fleet", *where)
+    own = ("--kubeconfig", str(fleet.kubeconfig))
+    said = fleet.command("leave", TWO, "--fleet", *where, *own)
+    secret = "/api/v1/namespaces/fleet-system/secrets/hub-kubeconfig-secret"
+    assert Members(fleet).by_name[TWO].send("GET", secret)[0] == 404
     assert f"removed: MemberCluster/{TWO}\n" in said
     assert member(hub, TWO) is None
     assert f'no member "{TWO}"' in fleet.command("leave", TWO, "--fleet", *where, code=1)

@@ -40,6 +40,8 @@ ONLY_A = {
     "2": "a6fb130df96eecf7f3acc8d10b1b2c797d2e577d72360036808a22d9bdf35968",
 }
 """What a ConfigMap hashes to whose only key `a` has that value."""
+UNASKED = {"generation": 2, "spec.strategy.type": "RollingUpdate"}
+"""What a namespaced placement without a strategy gets with its first finalizer."""
 SUPERSEDED = {f"labels.{FLEET}/is-latest-snapshot": "false"}
 WITH_RESOURCES = {"selectionScope": "NamespaceWithResources"}
 PLURALS = {"Namespace": "namespaces", "ConfigMap": "configmaps", "Job": "jobs"}
@@ -110,12 +112,15 @@ class Placed:
         says: Sequence[Any],
         clusters: Mapping[str, Sequence[Any]],
         *after: Facts,
+        kept: Facts | None = None,
     ) -> dict[str, Life]:
-        """`after`: what it was told once both finalizers were there."""
+        """`after`: what it was told once both finalizers were there; `kept`: what was filled in
+        with the first of them.
+        """
         first, both = f"{FLEET}/crp-cleanup", f"{FLEET}/scheduler-cleanup"
         told = [
             facts(spec=self.asked(**spec), generation=1),
-            {"finalizers": [first]},
+            {"finalizers": [first], **(kept or {})},
             {"finalizers": [first, both]},
             *after,
         ]
@@ -141,8 +146,10 @@ class Placed:
             **spec,
         }
 
-    def top(self, step: Step, count: int = 0, index: str = "0", **more: Any) -> Object:
-        """Its status once this is the last thing that is said; `count`: of clusters."""
+    def top(self, step: Step, count: int | None = None, index: str = "0", **more: Any) -> Object:
+        """Its status once this is the last thing that is said; `count`: of how many clusters, if
+        not of all.
+        """
         overridden = (
             steps.NOT_OVERRIDDEN
             if self.overridden == steps.NOT_OVERRIDDEN
@@ -154,7 +161,7 @@ class Placed:
             f"{self._kind('ResourcePlacement')}{line}"
             for line in (
                 *(self._counted(each, len(self.clusters)) for each in _before(step, done)),
-                self._counted(step, count or len(self.clusters)),
+                self._counted(step, len(self.clusters) if count is None else count),
             )
         ]
         listed = more.pop("selected", self.manifests)
@@ -205,7 +212,7 @@ class Placed:
         for step in (steps.SOME_UNDECIDED, steps.SOME_OVERRIDING, under_way):
             first = every if step is not steps.SOME_UNDECIDED else every - 1
             told += [Maybe(self.top(step, n, index, **more)) for n in range(first, 0, -1)]
-        return [*told, self.top(end, 0, index, **more)]
+        return [*told, self.top(end, None, index, **more)]
 
     def cluster_round(
         self, cluster: str, end: Step = steps.AVAILABLE, index: str = "0", **more: Any
@@ -254,9 +261,10 @@ class Placed:
         *after: Facts,
         **spec: Any,
     ) -> dict[str, Life]:
+        """Of a placement that asks for no policy the snapshot has none either."""
         notes = {f"{FLEET}/CRP-generation": str(self.generation), **spec.pop("notes", {})}
         labels = {f"{FLEET}/policy-index": "0", **self._latest()}
-        policy = {"placementType": "PickAll", **spec}
+        policy = {"placementType": "PickAll", **spec} if hash != OF_NOTHING else None
         told = facts(
             spec={"policy": policy, "policyHash": coded(hash)},
             labels=labels,

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from tests.support import placing, recorder, simulated
@@ -31,6 +32,7 @@ from fleetqueue.testing import Fleet
 
 MEMBERS = ONE, TWO = "kind-cluster-1", "kind-cluster-2"
 JOBS = Resource("batch", "v1", "jobs", "Job")
+FOR_EVER = 1e9
 OFTEN = Requeue(slow_max_seconds=5.0, fast_max_seconds=5.0)
 """The members of the recordings looked at their Works every five seconds."""
 OF_PLACEMENT = (
@@ -80,6 +82,13 @@ class Replay:
     def member(self, name: str) -> Side:
         return self.world.members[name]
 
+    async def by_hand(
+        self, member: str, kind: Resource, name: str, patch: Object, space: str
+    ) -> None:
+        """Somebody changes an object on a member."""
+        client = self.member(member).client
+        await client.patch(kind, name, patch, space, field_manager="by-hand")
+
     async def passes(self, seconds: float) -> None:
         await self.world.passes(seconds=seconds)
 
@@ -93,7 +102,11 @@ async def start(
     """
     is_aware = not is_compatible
     settings = HubSettings(
-        is_job_aware=is_aware, snapshot_interval_seconds=0.0, collection_seconds=0.0
+        is_job_aware=is_aware,
+        # A hub that runs jobs itself marks those that it places, which KubeFleet does not.
+        enable_workload=is_aware,
+        snapshot_interval_seconds=0.0,
+        collection_seconds=0.0,
     )
     agent = MemberSettings("", is_job_aware=is_aware, requeue=OFTEN)
     world = await placing.start(fleet, members=MEMBERS, settings=settings, agent=agent)
@@ -142,15 +155,27 @@ class Life:
 
 class Seen(Recorder):
     """Keeps what each object was told (metadata and spec) apart from what it says (its status):
-    they are written by different hands, and how they interleave is chance.
+    they are written by different hands, and how they interleave is chance. What was there before
+    it begins is seen when it changes.
     """
 
     def __init__(self, side: Side, kinds: Iterable[Resource]) -> None:
         super().__init__(side.client, kinds)
         self.lives: dict[tuple[str, str], Life] = {}
         """By title and uid."""
+        self._before: set[str] = set()
+        """Revisions of what was there."""
+
+    async def __aenter__(self) -> "Seen":
+        for kind in self._kinds:
+            found = (await self._client.list(kind)).items
+            self._before |= {each["metadata"]["resourceVersion"] for each in found}
+        await super().__aenter__()
+        return self
 
     def _keep(self, obj: Object, *, is_gone: bool) -> None:
+        if obj["metadata"].get("resourceVersion") in self._before:
+            return
         key = title(obj), obj["metadata"]["uid"]
         life = self.lives.setdefault(key, Life([], [], defaultdict(list)))
         told = recorder.facts({**obj, "status": {}}) | ({"gone": True} if is_gone else {})
@@ -210,13 +235,20 @@ def _same_life(found: Life, expected: Life, title: str) -> None:
 
 def same(found: Sequence[Any], expected: Sequence[Any], title: str) -> None:
     """`found` is what is expected, with some of what may be seen."""
-    if not _fits(found, expected):
-        chosen = [each.state if isinstance(each, Maybe) else each for each in expected]
-        left_out = [each.state for each in expected if isinstance(each, Maybe)]
-        assert list(found) == [each for each in chosen if each in found or each not in left_out], (
-            title
-        )
-        raise AssertionError(f"{title}: not in this order")
+    assert _fits(found, expected), f"{title}:\n{_difference(found, expected)}"
+
+
+def _difference(found: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Where they part, and by what."""
+    missed = [each.state for each in expected if isinstance(each, Maybe)]
+    told = [each.state if isinstance(each, Maybe) else each for each in expected]
+    wanted = [each for each in told if each in found or each not in missed]
+    for number, (one, other) in enumerate(zip_longest(found, wanted, fillvalue={})):
+        if one != other:
+            keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
+            parts = [f"  {key}: {one.get(key)}, not {other.get(key)}" for key in keys]
+            return "\n".join([f"the state {number} of {len(found)} has", *parts])
+    return "the states come in another order"
 
 
 def _fits(found: Sequence[Any], expected: Sequence[Any]) -> bool:

@@ -95,7 +95,8 @@ async def start(fleet: Fleet, *, is_job_aware: bool = True) -> Guided:
     world.run_hub(settings)
     for name in MEMBERS:
         world.members[name] = Side(await _cluster(fleet, name, kueue.read_options(OPTIONS)))
-        world.run_member(name, MemberSettings(name, provider="fleetqueue", is_job_aware=is_job_aware))
+        told = MemberSettings(name, provider="fleetqueue", is_job_aware=is_job_aware)
+        world.run_member(name, told)
         await world.hub.create(placing.member_cluster(name))
     await world.settle()
     return Guided(world)

@@ -121,10 +121,20 @@ class Side:
         logs = (self.directory / f"{name}.log" for name in ("hub", "member"))
         return "".join(log.read_text() for log in logs if log.exists())
 
-    def spawn(self, role: str, *flags: str, environment: Mapping[str, str] | None = None) -> None:
-        """`fleetqueue controller hub` or `member`, as the account that was installed for it."""
+    def spawn(
+        self,
+        role: str,
+        *flags: str,
+        environment: Mapping[str, str] | None = None,
+        profile: str = "",
+    ) -> None:
+        """`fleetqueue controller hub` or `member`, as the account that was installed for it;
+        `profile` takes what it spent its time on, when it ends.
+        """
         config = account_kubeconfig(self, f"fleet-{role}-agent")
         arguments = command("controller", role, "--kubeconfig", str(config), "-v", *flags)
+        if profile:
+            arguments[1:1] = ["-m", "cProfile", "-o", profile]
         with (self.directory / f"{role}.log").open("ab") as log:
             process = subprocess.Popen(
                 arguments, stdout=log, stderr=log, env=os.environ | dict(environment or {})
@@ -150,13 +160,15 @@ class Fleet:
         for each in (self.hub, *self.members.values()):
             each.stop()
 
-    def start_hub(self, *flags: str) -> None:
+    def start_hub(self, *flags: str, is_new: bool = False, profile: str = "") -> None:
         """Returns when its webhooks answer."""
         url = f"--webhook-url=https://127.0.0.1:{self.port}"
         listen = ("--webhook-host=127.0.0.1", f"--webhook-port={self.port}")
         hub, asked = self.hub, (*HUB_FLAGS, *flags, url)
-        run(hub.directory, "install", "hub", "--kubeconfig", str(hub.server.kubeconfig), *asked)
-        hub.spawn("hub", *asked, *listen)
+        if is_new:
+            config = str(hub.server.kubeconfig)
+            run(hub.directory, "install", "hub", "--kubeconfig", config, *asked)
+        hub.spawn("hub", *asked, *listen, profile=profile)
         wait_until("the hub's webhooks", self._refuses, 120)
 
     def _refuses(self) -> bool:
@@ -233,7 +245,9 @@ class Fleet:
 MEMBER_FLAGS = ("--property-provider=none",)
 
 
-def start(directory: Path, members: Sequence[str]) -> Fleet:
+def start(
+    directory: Path, members: Sequence[str], hub_flags: Sequence[str] = (), hub_profile: str = ""
+) -> Fleet:
     """The servers, the hub, and what members need; nobody has joined yet."""
     names = ("hub", *members)
     with ThreadPoolExecutor(len(names)) as pool:
@@ -245,7 +259,7 @@ def start(directory: Path, members: Sequence[str]) -> Fleet:
         fleet = Fleet(sides[0], dict(zip(members, sides[1:], strict=True)))
         for each in fleet.members.values():
             run(each.directory, "install", "member", "--kubeconfig", str(each.server.kubeconfig))
-        fleet.start_hub()
+        fleet.start_hub(*hub_flags, is_new=True, profile=hub_profile)
         _admit_user(fleet.hub)
     except BaseException:
         for each in sides:

@@ -31,6 +31,24 @@ def added(obj: kinds.Resource | Object, finalizer: str) -> Object | None:
     return _patch(obj, [*present, finalizer])
 
 
+def joining(obj: kinds.Resource | Object, finalizer: str) -> tuple[Any, PatchType] | None:
+    """As `added`, and where others are there already, a patch that holds as long as these do: what
+    else is written of the object meanwhile is no conflict.
+    """
+    merge, present = added(obj, finalizer), finalizers_of(obj)
+    if merge is None:
+        return None
+    if not present:
+        return merge, PatchType.MERGE
+    where = "/metadata/finalizers"
+    steps = [
+        {"op": "test", "path": "/metadata/uid", "value": uid_of(obj)},
+        {"op": "test", "path": where, "value": present},
+        {"op": "add", "path": f"{where}/-", "value": finalizer},
+    ]
+    return steps, PatchType.JSON
+
+
 def removed(obj: kinds.Resource | Object, finalizer: str) -> Object | None:
     """The merge patch that removes it; None where it is not there."""
     present = finalizers_of(obj)

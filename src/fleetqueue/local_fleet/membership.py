@@ -53,9 +53,12 @@ async def _name_hub(member: Client, hub: HubAccess) -> None:
         )
 
 
-async def leave(hub: Client, name: str, *, has_agent: bool = True) -> list[str]:
-    """What was removed on the hub, and what has not gone yet; what was placed on the member stays
-    there. `has_agent`: whether somebody is there to say that it has left.
+async def leave(
+    hub: Client, name: str, member: Client | None = None, *, has_agent: bool = True
+) -> list[str]:
+    """What was removed, and what has not gone yet; what was placed on the member stays there.
+    `member`: where it can be reached, it forgets the hub too; `has_agent`: whether somebody is
+    there to say that it has left.
     """
     try:
         await hub.delete(kinds.MEMBER_CLUSTER, name)
@@ -67,6 +70,8 @@ async def leave(hub: Client, name: str, *, has_agent: bool = True) -> list[str]:
         return [f"is leaving: MemberCluster/{name}; its agent has not said yet that it left"]
     for kind, named in ((SECRETS, access.token_of(name)), (ACCOUNTS, access.account_of(name))):
         await _forget(hub, kind, named, SYSTEM_NAMESPACE)
+    if member is not None:
+        await _forget(member, SECRETS, access.HUB_SECRET, SYSTEM_NAMESPACE)
     return [f"removed: MemberCluster/{name}", f"removed: ServiceAccount/{access.account_of(name)}"]
 
 

@@ -3,15 +3,15 @@ is deleted.
 """
 
 import pytest
+from tests.support import golden_owners, golden_placement, recorder
 from tests.support import golden_placed as placed
-from tests.support import golden_placement
 from tests.support import golden_steps as steps
 from tests.support.golden_placed import GOING, GONE, MAY_BE_GONE, Placed
 from tests.support.golden_placement import MEMBERS, TWO, Life, Recording
 from tests.support.placed import placement
 
-from fleetqueue.fleet.kinds import CLUSTER_SCOPE
-from fleetqueue.kube.resources import CONFIG_MAPS
+from fleetqueue.fleet.kinds import CLUSTER_SCOPE, WORK
+from fleetqueue.kube.resources import CONFIG_MAPS, Object
 from fleetqueue.testing import Fleet
 
 pytestmark = pytest.mark.rule(
@@ -96,19 +96,21 @@ def recorded(*, is_compatible: bool) -> Recording:
     )
 
 
+def asked() -> Object:
+    return placement(
+        "crp-all",
+        SELECTOR,
+        policy={"placementType": "PickAll"},
+        strategy={"type": "RollingUpdate", "rollingUpdate": ROLLING},
+    )
+
+
 async def replay(fleet: Fleet, *, is_compatible: bool) -> None:
     replay = await golden_placement.start(fleet, is_compatible=is_compatible)
     await replay.hub.create(NAMESPACE, FIRST)
     kind = CLUSTER_SCOPE.placement
     async with replay:
-        await replay.hub.create(
-            placement(
-                "crp-all",
-                SELECTOR,
-                policy={"placementType": "PickAll"},
-                strategy={"type": "RollingUpdate", "rollingUpdate": ROLLING},
-            )
-        )
+        await replay.hub.create(asked())
         await replay.passes(2)
         await replay.hub.client.patch(CONFIG_MAPS, "conf", {"data": {"a": "2"}}, "c1")
         await replay.passes(3)
@@ -123,3 +125,85 @@ async def test_a_placement_is_rolled_out_changed_and_deleted_as_recorded(fleet: 
 
 async def test_a_first_roll_out_is_under_way_and_not_failed(fleet: Fleet) -> None:
     await replay(fleet, is_compatible=False)
+
+
+STATUS, SPEC = ("Update", "status"), ("Update", "")
+ASPECTS = ("Scheduled", "RolloutStarted", "Overridden", "WorkSynchronized", "Applied", "Available")
+
+
+def owned(obj: Object) -> dict[tuple[str, str], set[str]]:
+    """By operation and subresource, what is not the user's."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for (manager, *how), paths in recorder.owned(obj).items():
+        if manager != "tests":
+            found.setdefault((how[0], how[1]), set()).update(paths)
+    return found
+
+
+def finalizers(*names: str) -> set[str]:
+    return {"metadata.finalizers", *(f'metadata.finalizers."{placed.FLEET}/{it}"' for it in names)}
+
+
+def labels(kind: str, *names: str) -> set[str]:
+    return golden_owners.under(f"metadata.{kind}", *(f"{placed.FLEET}/{name}" for name in names))
+
+
+@pytest.mark.rule("SNAP-1", "BIND-1", "GEN-2")
+async def test_all_that_placement_writes_is_its_own_by_update_as_recorded(fleet: Fleet) -> None:
+    replay = await golden_placement.start(fleet)
+    hub = replay.hub
+    await hub.create(NAMESPACE, FIRST, asked())
+    await replay.passes(2)
+    kind = CLUSTER_SCOPE.placement.kind
+    types = [f"{kind}{aspect}" for aspect in ASPECTS]
+    said = golden_owners.under("status", "conditions")
+    assert owned(await hub.get(CLUSTER_SCOPE.placement, "crp-all")) == {
+        SPEC: finalizers("crp-cleanup", "scheduler-cleanup"),
+        STATUS: {
+            *said,
+            *golden_owners.conditions(*types),
+            *(
+                f"status.{name}"
+                for name in ("observedResourceIndex", "placementStatuses", "selectedResources")
+            ),
+        },
+    }
+    decision = golden_owners.under("spec.clusterDecision", "clusterName", "reason", "selected")
+    score = golden_owners.under(
+        "spec.clusterDecision.clusterScore", "affinityScore", "priorityScore"
+    )
+    for binding in await hub.all(CLUSTER_SCOPE.binding):
+        assert owned(binding) == {
+            SPEC: {
+                *finalizers("scheduler-crb-cleanup", "work-cleanup"),
+                *labels("labels", "parent-CRP"),
+                *golden_owners.under(
+                    "spec",
+                    "resourceSnapshotName",
+                    "schedulingPolicySnapshotName",
+                    "state",
+                    "targetCluster",
+                ),
+                *golden_owners.under("spec.applyStrategy", *placed.APPLY),
+                *decision,
+                *score,
+            },
+            STATUS: {*said, *golden_owners.conditions(*ASPECTS[1:])},
+        }
+    for work in await hub.all(WORK):
+        parents = ("parent-CRP", "parent-resource-binding", "parent-resource-snapshot-index")
+        assert owned(work) == {
+            SPEC: {
+                *finalizers("work-cleanup"),
+                *labels("labels", *parents),
+                *labels(
+                    "annotations",
+                    "parent-cluster-resource-override-snapshot-hash",
+                    "parent-resource-override-snapshot-hash",
+                    "parent-resource-snapshot-name",
+                ),
+                *golden_owners.under("spec", "workload", "workload.manifests"),
+                *golden_owners.under("spec.applyStrategy", *placed.APPLY),
+            },
+            STATUS: {*golden_owners.under("status", "conditions", "manifestConditions")},
+        }

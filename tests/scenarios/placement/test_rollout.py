@@ -1,5 +1,6 @@
 """The roll-out on a hub whose members the test plays: what reaches whom, and when."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -84,6 +85,35 @@ async def test_a_first_roll_out(stage: Stage) -> None:
     assert condition["message"] == (
         "Detected the new changes on the resources and started the rollout process"
     )
+
+
+@pytest.mark.rule("ROLL-1")
+async def test_a_binding_that_comes_late_is_told_how_to_apply_before_it_is_rolled_out(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, bare = asyncio.Event(), []
+    create, patch = scheduler.Scheduler._create, rollout.RolloutController._patch
+
+    async def create_late(self: Any, scope: Any, placement: Any, now: Any, decision: Any) -> None:
+        if decision["clusterName"] != "cluster-1":
+            await begun.wait()
+        await create(self, scope, placement, now, decision)
+
+    async def patch_slowly(self: Any, scope: Any, binding: Object, body: Object, **how: Any) -> Any:
+        begun.set()
+        spec = body.get("spec") or {}
+        if "applyStrategy" in spec:
+            await asyncio.sleep(1)
+        elif spec and "applyStrategy" not in binding["spec"]:
+            bare.append(binding["spec"]["targetCluster"])
+        return await patch(self, scope, binding, body, **how)
+
+    monkeypatch.setattr(scheduler.Scheduler, "_create", create_late)
+    monkeypatch.setattr(rollout.RolloutController, "_patch", patch_slowly)
+    await place(stage)
+    await stage.world.passes(seconds=5)
+    assert await rolled(stage) == dict.fromkeys(NAMES, ("0", "True"))
+    assert bare == []
 
 
 @pytest.mark.rule("ROLL-7")

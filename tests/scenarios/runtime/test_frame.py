@@ -2,11 +2,15 @@
 
 import itertools
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.kube.errors import KubeError, NotFound
 from fleetqueue.kube.frame import Operator, controller_of
+from fleetqueue.kube.informer import Informer
+from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.plan import (
     Apply,
     Create,
@@ -92,6 +96,36 @@ async def test_a_child_that_is_taken_away_wakes_its_parent(fleet: Fleet) -> None
     await cluster.client.delete(SECRET, "a-0", "default")
     await fleet.settle()
     assert await cluster.client.get(SECRET, "a-0", "default")
+
+
+async def test_nothing_is_made_again_for_a_parent_that_is_gone(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the cache still has it: what is made would be collected, and made, without an end."""
+    cluster = await fleet.add_cluster("one")
+    caches: list[Informer[Any]] = []
+
+    def install(manager: Manager) -> None:
+        manager.add(controller_of(SCALER)(manager.cluster))
+        caches.append(manager.cluster.informer(CONFIG_MAP))
+
+    fleet.run_all(install, on=cluster)
+    await cluster.client.create(config_map(1))
+    await fleet.settle()
+    monkeypatch.setattr(caches[0], "handle", lambda event: None)
+    asked: list[tuple[str, str]] = []
+    handle = cluster.instance.handle
+
+    async def counted(request: Request) -> Response:
+        asked.append((request.method, request.path.rpartition("/")[2]))
+        return await handle(request)
+
+    monkeypatch.setattr(cluster.instance, "handle", counted)
+    await cluster.client.delete(CONFIG_MAP, "a", "default", propagation="Background")
+    await fleet.passes(seconds=5)
+    assert caches[0].store.all()
+    assert ("GET", "a") in asked
+    assert ("POST", "secrets") not in asked
 
 
 async def test_a_refused_creation_is_told_and_tried_again(fleet: Fleet) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fleetqueue.api.kueue.v1beta2.local_queue import LocalQueue
 from fleetqueue.api.model import read
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Conflict
 from fleetqueue.kube.resources import CONFIG_MAPS
@@ -47,6 +48,23 @@ def test_adding(held: Any, wanted: Any) -> None:
     patch = finalizers.added(held, MINE)
 
     assert (patch and patch["metadata"]["finalizers"]) == wanted
+
+
+@pytest.mark.parametrize(("held", "wanted"), ADDED.values(), ids=ADDED.keys())
+def test_joining_the_others(held: Any, wanted: Any) -> None:
+    joining = finalizers.joining(held, MINE)
+
+    if wanted is None:
+        assert joining is None
+    elif len(wanted) == 1:
+        assert joining == (finalizers.added(held, MINE), PatchType.MERGE)
+    else:
+        steps, kind = joining or ([], None)
+        assert kind is PatchType.JSON
+        assert steps[1:] == [
+            {"op": "test", "path": "/metadata/finalizers", "value": wanted[:-1]},
+            {"op": "add", "path": "/metadata/finalizers/-", "value": MINE},
+        ]
 
 
 @pytest.mark.parametrize(("held", "wanted"), REMOVED.values(), ids=REMOVED.keys())

@@ -33,7 +33,8 @@ from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.workqueue import WorkQueue
 from fleetqueue.metrics.registry import Metrics
 
-WORKERS = 16
+WORKERS = 4
+"""Few: a status that waits for its turn tells of all that happened meanwhile, in one write."""
 NOT_FOLLOWED_SECONDS = 30.0
 DISPATCHED = "JobDispatchedByMultiKueue"
 

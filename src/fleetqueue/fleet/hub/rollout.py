@@ -71,15 +71,16 @@ class RolloutController(PlacementController):
         return await self._roll_out(scope, whole, wanted)
 
     async def _spread_strategy(self, scope: Scope, placement: Object, wanted: Object) -> None:
-        """How things are applied changes everywhere at once."""
-        changes = [
-            (each, rollout_changes.apply_strategy_patch(each, wanted))
+        """How things are applied changes everywhere at once. A binding that comes meanwhile must
+        not be rolled out before it has it too.
+        """
+        while changes := [
+            (each, patch)
             for each in self._bindings(scope, placement)
             if not bindings.is_deleting(each)
-        ]
-        await together(
-            *(self._patch(scope, each, patch) for each, patch in changes if patch is not None)
-        )
+            and (patch := rollout_changes.apply_strategy_patch(each, wanted)) is not None
+        ]:
+            await together(*(self._patch(scope, each, patch) for each, patch in changes))
 
     def _latest(self, scope: Scope, placement: Object) -> "_Latest | None":
         """What the bindings should deliver; None while that is not complete."""
@@ -112,12 +113,23 @@ class RolloutController(PlacementController):
 
     async def _change(self, scope: Scope, binding: Object, wanted: Object) -> None:
         changed = await self._patch(scope, binding, rollout_changes.delivery_patch(binding, wanted))
-        await self._tell(scope, changed, rollout.STARTED)
+        # Nobody else says anything of a binding that has just changed before this is said.
+        await self._tell(scope, changed, rollout.STARTED, is_first=True)
 
-    async def _tell(self, scope: Scope, binding: Object, told: tuple[str, str, str]) -> None:
+    async def _tell(
+        self,
+        scope: Scope,
+        binding: Object,
+        told: tuple[str, str, str],
+        *,
+        is_first: bool = False,
+    ) -> None:
         said = rollout.conditions_with(binding, told, self.cluster.clock.now())
         if said is not None:
-            patch = {"metadata": bindings.locked(binding), "status": {"conditions": said}}
+            metadata = bindings.locked(binding)
+            if is_first:
+                del metadata["resourceVersion"]
+            patch = {"metadata": metadata, "status": {"conditions": said}}
             await self._patch(scope, binding, patch, subresource="status")
 
     async def _remove(self, scope: Scope, binding: Object) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from fleetqueue.api.fleet import labels
 from fleetqueue.api.meta import Key
@@ -15,6 +16,7 @@ from fleetqueue.fleet.hub.both_scopes import PlacementController, scopes_of, tog
 from fleetqueue.fleet.kinds import Scope
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, GiveUp, Result, Watch
 from fleetqueue.kube.errors import NotFound
@@ -90,8 +92,9 @@ class Scheduler(PlacementController):
         return result
 
     async def _schedule(self, scope: Scope, placement: Object, snapshot: Object) -> Result:
-        added = finalizers.added(placement, labels.SCHEDULER_FINALIZER)
-        await self._patch(scope.placement, placement, added)
+        joining = finalizers.joining(placement, labels.SCHEDULER_FINALIZER)
+        if joining is not None:
+            await self._patch(scope.placement, placement, *joining)
         key = key_of(placement)
         situation = Situation(
             snapshot,
@@ -163,11 +166,13 @@ class Scheduler(PlacementController):
             except NotFound:
                 return
 
-    async def _patch(self, kind: Resource, obj: Object, patch: Object | None) -> None:
+    async def _patch(
+        self, kind: Resource, obj: Object, patch: Any, type: PatchType = PatchType.MERGE
+    ) -> None:
         if patch is None:
             return
         key = key_of(obj)
         try:
-            await self.cluster.patch(kind, key.name, patch, key.namespace)
+            await self.cluster.patch(kind, key.name, patch, key.namespace, type=type)
         except NotFound:
             return

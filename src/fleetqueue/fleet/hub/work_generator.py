@@ -23,6 +23,7 @@ from fleetqueue.fleet.hub.work_writer import WorkWriter
 from fleetqueue.fleet.kinds import SCOPES, Scope
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kube import finalizers
+from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
 from fleetqueue.kube.errors import BadRequest, Forbidden, Invalid, KubeError, TooLarge
@@ -137,12 +138,14 @@ class WorkGenerator(Controller[Any]):
 
     async def _held(self, binding: Object) -> Object:
         """The binding with the finalizer that keeps it until its Works are gone."""
-        patch = finalizers.added(binding, labels.WORK_FINALIZER)
-        return binding if patch is None else await self._patch(binding, patch)
+        joining = finalizers.joining(binding, labels.WORK_FINALIZER)
+        return binding if joining is None else await self._patch(binding, *joining)
 
-    async def _patch(self, binding: Object, patch: Object) -> Object:
-        key = key_of(binding)
-        return dict(await self._cluster.patch(self.scope.binding, key.name, patch, key.namespace))
+    async def _patch(
+        self, binding: Object, patch: Any, type: PatchType = PatchType.MERGE
+    ) -> Object:
+        key, kind = key_of(binding), self.scope.binding
+        return dict(await self._cluster.patch(kind, key.name, patch, key.namespace, type=type))
 
     # Delivery
 

@@ -133,7 +133,7 @@ class Applying:
     def _end_of_absent(self, subject: Subject) -> job_ends.End | None:
         """How the job ended that is no longer there; None where it is to be made."""
         identity = subject.manifest.identity
-        if not job_ends.is_job(identity.group, identity.kind):
+        if not _is_job(subject):
             return None
         known = job_ends.remembered(subject.entry, subject.hash)
         if known is not None:
@@ -249,7 +249,9 @@ class Applying:
             try:
                 wanted = await self._objects.tried(subject.resource, manifest)
             except Rejected:
-                is_degraded = True
+                # Much of a job may not be changed; what differs of it is told all the same.
+                is_degraded = not (order.is_job_aware and _is_job(subject))
+                wanted = manifest if is_degraded else comparison.overlaid(manifest, live)
         details = tuple(comparison.differences(wanted, live))
         if not details:
             self.memory.equal.put(subject.place, stamp)
@@ -284,6 +286,11 @@ def _of(subject: Subject, result: str, error: str, live: Object | None, **more: 
     return Outcome(subject.manifest, result, error, live, **more)
 
 
+def _is_job(subject: Subject) -> bool:
+    identity = subject.manifest.identity
+    return job_ends.is_job(identity.group, identity.kind)
+
+
 def _stamp(live: Object, subject: Subject) -> Stamp:
     return uid_of(live), version_of(live), subject.hash
 
@@ -293,8 +300,7 @@ def _stamp_of_apply(live: Object, subject: Subject, order: Order) -> Stamp:
 
 
 def _tombstone(order: Order, subject: Subject, live: Object) -> Json | None:
-    identity = subject.manifest.identity
-    if not order.is_job_aware or not job_ends.is_job(identity.group, identity.kind):
+    if not order.is_job_aware or not _is_job(subject):
         return None
     end = job_ends.end_of(live)
     if end is not None:

@@ -22,6 +22,26 @@ def differences(hub: Json, member: Json) -> list[Json]:
     return [_redacted(each) for each in details] if _is_secret(hub) else details
 
 
+def overlaid(manifest: Any, live: Any) -> Any:
+    """The live object with what the manifest says, where no server can tell how that would be:
+    named items are those of that name, other lists are as the manifest has them.
+    """
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        said = {
+            key: overlaid(value, live[key]) if key in live else value
+            for key, value in manifest.items()
+        }
+        return {**live, **said}
+    if isinstance(manifest, list) and isinstance(live, list):
+        named = {each["name"]: each for each in live if isinstance(each, dict) and "name" in each}
+        return [
+            overlaid(each, named.get(each["name"])) if isinstance(each, dict) and "name" in each
+            else each
+            for each in manifest
+        ]  # fmt: skip
+    return manifest
+
+
 def _differ(path: str, hub: Any, member: Any) -> Iterator[Json]:
     if isinstance(hub, dict) and isinstance(member, dict):
         for key in sorted({*hub, *member}):

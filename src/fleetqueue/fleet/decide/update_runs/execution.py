@@ -126,7 +126,8 @@ class Pass:
         status, name = self.move.status, str(stage["stageName"])
         before = _tasks(stage, BEFORE)
         was_open = any(not marks.is_true(each, marks.APPROVED) for each in before)
-        if not all([self._is_done(stage, each, BEFORE) for each in before]):
+        asked = [self._is_done(stage, each, BEFORE) for each in before]
+        if not all(asked):
             self.pen.stage_waits(stage, BEFORE)
             self.pen.waits(status, BEFORE, name)
             return

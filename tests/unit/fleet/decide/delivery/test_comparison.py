@@ -78,3 +78,25 @@ def test_at_most_a_hundred_differences_are_told() -> None:
     hub = {f"{number:03}": 1 for number in range(150)}
     found = comparison.differences(thing(hub), thing({}))
     assert [each["path"] for each in found] == [f"/spec/{number:03}" for number in range(100)]
+
+
+@pytest.mark.rule("KJ-1")
+@pytest.mark.parametrize(
+    ("manifest", "live", "expected"),
+    [
+        ({"a": 1}, {"a": 2, "b": 3}, {"a": 1, "b": 3}),
+        ({"a": {"b": 1}}, {"a": {"c": 2}}, {"a": {"b": 1, "c": 2}}),
+        (
+            [{"name": "x", "image": "one"}],
+            [{"name": "x", "image": "two", "imagePullPolicy": "Always"}],
+            [{"name": "x", "image": "one", "imagePullPolicy": "Always"}],
+        ),
+        ([{"name": "x"}], [{"name": "y", "k": 1}], [{"name": "x"}]),
+        (["a"], ["b", "c"], ["a"]),
+        ({"a": []}, {"a": None}, {"a": []}),
+    ],
+)
+def test_what_a_manifest_says_is_laid_over_what_is_there(
+    manifest: Any, live: Any, expected: Any
+) -> None:
+    assert comparison.overlaid(manifest, live) == expected
