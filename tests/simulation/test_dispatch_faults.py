@@ -15,7 +15,7 @@ from fleetqueue.testing import Fleet
 pytestmark = pytest.mark.rule("LOST-1", "LOST-2", "LOST-6", "GC-1", "FLOW-64", "CONN-6")
 
 FIRST = int(os.environ.get("FLEETQUEUE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("FLEETQUEUE_SEEDS", "200"))
+SEEDS = int(os.environ.get("FLEETQUEUE_DISPATCH_SEEDS", "200"))
 JOBS = int(os.environ.get("FLEETQUEUE_JOBS", "60"))
 
 

@@ -12,7 +12,7 @@ from fleetqueue.testing import Fleet
 pytestmark = pytest.mark.rule("ST-40", "ROLL-7", "APPLY-3", "APPLY-4", "APPLY-5", "ST-3", "MC-13")
 
 FIRST = int(os.environ.get("FLEETQUEUE_FIRST_SEED", "0"))
-SEEDS = int(os.environ.get("FLEETQUEUE_SEEDS", "150"))
+SEEDS = int(os.environ.get("FLEETQUEUE_PLACEMENT_SEEDS", "150"))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
