@@ -98,6 +98,13 @@ class Fleet:
         for name, worker in self.workers.items():
             policy = {"stopPolicy": "Hold"} if name in held else {}
             offer(worker, QUEUE, cpu, **policy, **spec)
+        # Who writes that has seen the queues, which is what a job's defaults go by.
+        self.until("the manager's queue is open", self._is_open)
+
+    def _is_open(self) -> bool:
+        found = self.manager.get("LocalQueue", QUEUE)
+        told = (found.get("status") or {}).get("conditions") or ()
+        return any((each["type"], each["status"]) == ("Active", "True") for each in told)
 
     def stop(self, name: str, policy: str) -> None:
         """Of the story's queue on a worker: Hold, HoldAndDrain, or None to go on."""
