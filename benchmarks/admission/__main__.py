@@ -18,7 +18,7 @@ from benchmarks.admission import objects, report, requests  # noqa: E402
 from benchmarks.admission.doors import DOORS, Door  # noqa: E402
 from benchmarks.admission.loads import LOADS, Load  # noqa: E402
 from benchmarks.admission.runner import Outcome, Runner  # noqa: E402
-from benchmarks.runtime.meter import Cost, cpu_seconds, metered  # noqa: E402
+from benchmarks.runtime.meter import Cost, cpu_seconds, metered, peak_bytes  # noqa: E402
 from fleetqueue.admission.kinds import NODE  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
 from fleetqueue.base.loops import new_runner  # noqa: E402
@@ -133,17 +133,10 @@ def _told(
     cost: Cost,
 ) -> report.Run:
     processes = [
-        report.Process(name, cpu_seconds([pid]) - before[name], _peak_bytes(pid))
+        report.Process(name, cpu_seconds([pid]) - before[name], peak_bytes(pid))
         for name, pid in door.pids.items()
     ]
     return report.Run(load, scale, door.name, outcome, processes, cost.others)
-
-
-def _peak_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from benchmarks.admission.requests import Asked  # noqa: E402
 from benchmarks.dispatch import objects, report  # noqa: E402
 from benchmarks.dispatch.clusters import FLEETS, Fleet, Member  # noqa: E402
 from benchmarks.dispatch.runner import JOBS, Runner  # noqa: E402
-from benchmarks.runtime.meter import cpu_seconds, metered  # noqa: E402
+from benchmarks.runtime.meter import cpu_seconds, metered, peak_bytes  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
 from fleetqueue.base.loops import new_runner  # noqa: E402
 from fleetqueue.kube.client import Client  # noqa: E402
@@ -104,7 +104,7 @@ async def _measured(
         outcome = await runner.run(one_by_one=options.one_by_one)
     own, after = time.process_time() - own, _costs(fleet)
     processes = [
-        report.Process(member.name, name, after[pid] - before[pid], _peak_bytes(pid))
+        report.Process(member.name, name, after[pid] - before[pid], peak_bytes(pid))
         for member in fleet.members
         for name, pid in member.pids.items()
     ]
@@ -184,13 +184,6 @@ def _pids(fleet: Fleet) -> list[int]:
 
 def _costs(fleet: Fleet) -> dict[int, float]:
     return {pid: cpu_seconds([pid]) for pid in _pids(fleet)}
-
-
-def _peak_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 if __name__ == "__main__":

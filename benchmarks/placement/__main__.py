@@ -29,7 +29,7 @@ from benchmarks.admission.requests import Asked  # noqa: E402
 from benchmarks.placement import objects, report  # noqa: E402
 from benchmarks.placement.clusters import FLEETS, Fleet, Member  # noqa: E402
 from benchmarks.placement.runner import Outcome, Place, Runner  # noqa: E402
-from benchmarks.runtime.meter import cpu_seconds, machine_seconds  # noqa: E402
+from benchmarks.runtime.meter import cpu_seconds, machine_seconds, peak_bytes  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
 from fleetqueue.base.loops import new_runner  # noqa: E402
 from fleetqueue.fleet import kinds  # noqa: E402
@@ -146,7 +146,7 @@ async def _measured(
     busy, total = (now - then for now, then in zip(machine_seconds(), machine, strict=True))
     own, after = time.process_time() - own, _costs(fleet)
     processes = [
-        report.Process(each.name, process, after[pid] - before.get(pid, 0.0), _peak_bytes(pid))
+        report.Process(each.name, process, after[pid] - before.get(pid, 0.0), peak_bytes(pid))
         for each in fleet.clusters
         for process, pid in each.pids.items()
     ]
@@ -218,13 +218,6 @@ def _pids(fleet: Fleet) -> list[int]:
 
 def _costs(fleet: Fleet) -> dict[int, float]:
     return {pid: cpu_seconds([pid]) for pid in _pids(fleet)}
-
-
-def _peak_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 if __name__ == "__main__":

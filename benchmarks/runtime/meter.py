@@ -92,3 +92,11 @@ def machine_seconds() -> tuple[float, float]:
     fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     idle = fields[3] + fields[4]
     return (sum(fields) - idle) / _TICKS, sum(fields) / _TICKS
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process ever had."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0

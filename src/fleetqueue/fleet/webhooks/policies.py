@@ -8,6 +8,7 @@ from typing import Any
 
 from fleetqueue.errors import InvalidInput
 from fleetqueue.fleet.webhooks import users
+from fleetqueue.fleet.webhooks.declared import Rule
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.reviews import Review
 
@@ -52,7 +53,7 @@ class Policy:
     """Of the configuration."""
     name: str
     message: str
-    rules: tuple[Object, ...]
+    rules: tuple[Rule, ...]
     in_reserved: bool
     """Whether it holds in reserved namespaces, or everywhere else."""
     reason: str = ""
@@ -63,7 +64,7 @@ class Policy:
         return f"{self.name}-binding"
 
     def denies(self, review: Review) -> bool:
-        if not any(_matches(rule, review) for rule in self.rules):
+        if not any(rule.matches(review) for rule in self.rules):
             return False
         is_reserved = self.exemptions.reserve(review.namespace)
         return is_reserved == self.in_reserved and not self.exemptions.cover(review)
@@ -85,7 +86,7 @@ class Policy:
             "metadata": {"name": self.name, "labels": dict(LABELS)},
             "spec": {
                 "failurePolicy": "Fail",
-                "matchConstraints": {"resourceRules": [dict(rule) for rule in self.rules]},
+                "matchConstraints": {"resourceRules": [rule.document() for rule in self.rules]},
                 "validations": [validation],
             },
         }
@@ -111,23 +112,13 @@ class Policy:
         )
 
 
-def _rule(group: str, version: str, operations: Sequence[str], *resources: str) -> Object:
-    return {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "operations": list(operations),
-        "resources": list(resources),
-        "scope": "*",
-    }
-
-
 NO_PODS = Policy(
     "denyPodsAndReplicaSetsOutsideReservedNamespaces",
     "deny-pods-and-replicasets-outside-reserved-namespaces",
     "creating pods and replicas is disallowed in the fleet hub cluster",
     (
-        _rule("", "v1", ["CREATE"], "pods"),
-        _rule("apps", "v1", ["CREATE"], "replicasets"),
+        Rule("", ("pods",), ("CREATE",), "v1"),
+        Rule("apps", ("replicasets",), ("CREATE",), "v1"),
     ),
     in_reserved=False,
 )
@@ -137,8 +128,8 @@ NO_ACCOUNTS = Policy(
     "writing service accounts in reserved namespaces or requesting tokens from such service"
     " accounts is disallowed",
     (
-        _rule("", "v1", ["CREATE", "UPDATE", "DELETE"], "serviceaccounts"),
-        _rule("", "v1", ["CREATE"], "serviceaccounts/token"),
+        Rule("", ("serviceaccounts",), ("CREATE", "UPDATE", "DELETE"), "v1"),
+        Rule("", ("serviceaccounts/token",), ("CREATE",), "v1"),
     ),
     in_reserved=True,
     reason="Forbidden",
@@ -177,12 +168,6 @@ def _texts(path: str, found: Any) -> tuple[str, ...]:
 def denied(policies: Sequence[Policy], review: Review) -> str:
     """What the first policy that denies a write says; "" where none does."""
     return next((each.refusal(review) for each in policies if each.denies(review)), "")
-
-
-def _matches(rule: Object, review: Review) -> bool:
-    named = f"{review.plural}/{review.subresource}" if review.subresource else review.plural
-    is_named = named in rule["resources"] and review.group in rule["apiGroups"]
-    return is_named and review.operation in rule["operations"]
 
 
 def _quoted(text: str) -> str:
