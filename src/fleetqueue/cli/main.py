@@ -10,8 +10,8 @@ from fleetqueue import __version__
 from fleetqueue.errors import FleetqueueError
 
 COMMANDS = (
-    "up", "down", "status", "join", "leave", "logs", "exec", "approve", "controller", "crds",
-    "dashboard", "draincluster", "install", "kueue", "serve", "uncordoncluster", "version",
+    "up", "down", "status", "join", "leave", "explain", "logs", "exec", "approve", "controller",
+    "crds", "dashboard", "draincluster", "install", "kueue", "serve", "uncordoncluster", "version",
 )  # fmt: skip
 HELP = {
     "approve": "Let an update run of a hub go on.",
@@ -20,6 +20,7 @@ HELP = {
     "dashboard": "Show queues and workloads in a browser.",
     "down": "Stop the manager and workers of this machine.",
     "draincluster": "Evict all that a hub has placed on a member.",
+    "explain": "Say whether a job runs, and if not, why not.",
     "exec": "Run a command in a pod of a job that runs on a worker.",
     "join": "Add a cluster to the workers of a manager.",
     "leave": "Take a cluster off the workers of a manager.",

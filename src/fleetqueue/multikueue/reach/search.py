@@ -50,20 +50,30 @@ def is_kind(word: str, owner: Owner) -> bool:
     return is_meant and (not group or group == known)
 
 
-def dispatches_of(workloads: Iterable[Object], kind: str, name: str) -> list[Dispatch]:
-    """Of all Workloads that stand for that job, by worker. Raises where several kinds are meant."""
-    found: dict[str, dict[Owner, None]] = {}
+def meant_by(workloads: Iterable[Object], kind: str, name: str) -> list[tuple[Object, list[Owner]]]:
+    """The Workloads that stand for a job, and what they call it. Raises where several kinds are
+    meant.
+    """
+    found = []
     for workload in workloads:
         meant = [
             owner for owner in _owners(workload) if owner.name == name and is_kind(kind, owner)
         ]
         if meant:
-            worker = str((workload.get("status") or {}).get("clusterName") or "")
-            found.setdefault(worker, {}).update(dict.fromkeys(_plain(each) for each in meant))
-    titles = sorted({each.kind for owners in found.values() for each in owners})
+            found.append((workload, meant))
+    titles = sorted({owner.kind for _, owners in found for owner in owners})
     if len(titles) > 1:
         words = " or ".join(f"{each.lower()}/{name}" for each in titles)
         raise UserError(f'several jobs are called "{name}": say {words}')
+    return found
+
+
+def dispatches_of(workloads: Iterable[Object], kind: str, name: str) -> list[Dispatch]:
+    """Of all Workloads that stand for that job, by worker. Raises where several kinds are meant."""
+    found: dict[str, dict[Owner, None]] = {}
+    for workload, meant in meant_by(workloads, kind, name):
+        worker = str((workload.get("status") or {}).get("clusterName") or "")
+        found.setdefault(worker, {}).update(dict.fromkeys(_plain(each) for each in meant))
     return [Dispatch(worker, tuple(owners)) for worker, owners in found.items()]
 
 
@@ -91,33 +101,53 @@ class Search:
     async def dispatch(self, kind: str, name: str) -> list[Dispatch]:
         """Where the job is. Raises where it was sent nowhere."""
         listed = await self._manager.list(kinds.WORKLOAD, self._namespace)
-        if is_kind(kind, Owner("apps/v1", "Deployment", name)) and kind:
+        if _is_deployment(kind, name):
             return await self._of_deployment(name, listed.items)
         found = dispatches_of(listed.items, kind, name)
-        shown = f"{kind}/{name}" if kind else name
         if not found:
-            raise UserError(
-                f'no Workload in namespace "{self._namespace}" belongs to {shown}: is it queued?'
-            )
+            raise self._unknown(kind, name)
         there = [each for each in found if each.worker]
         if not there:
-            raise UserError(f"{shown} waits: no worker has admitted it yet")
+            raise UserError(f"{_shown(kind, name)} waits: no worker has admitted it yet")
         return there
+
+    async def workloads(self, kind: str, name: str) -> list[Object]:
+        """All that stand for the job, at least one; or the one of that name itself."""
+        listed = (await self._manager.list(kinds.WORKLOAD, self._namespace)).items
+        if kind.lower() in ("workload", "workloads", "wl"):
+            found = [each for each in listed if key_of(each).name == name]
+        elif _is_deployment(kind, name):
+            pods = await self._pods_of_deployment(name)
+            found = [made for pod in pods for made, _ in meant_by(listed, "pod", pod)]
+        else:
+            found = [made for made, _ in meant_by(listed, kind, name)]
+        if not found:
+            raise self._unknown(kind, name)
+        return found
+
+    def _unknown(self, kind: str, name: str) -> UserError:
+        return UserError(
+            f'no Workload in namespace "{self._namespace}" belongs to {_shown(kind, name)}:'
+            " is it queued?"
+        )
 
     async def _of_deployment(self, name: str, workloads: Sequence[Object]) -> list[Dispatch]:
         """Each of its pods is a job of its own."""
-        deployment = await self._manager.get(DEPLOYMENTS, name, self._namespace)
-        selector = str(labels_from_object(deployment["spec"]["selector"]))
-        pods = await self._manager.list(PODS, self._namespace, label_selector=selector)
         found = [
             each
-            for pod in pods.items
-            for each in dispatches_of(workloads, "pod", key_of(pod).name)
+            for pod in await self._pods_of_deployment(name)
+            for each in dispatches_of(workloads, "pod", pod)
             if each.worker
         ]
         if not found:
             raise UserError(f"deployment/{name} waits: no worker has admitted a pod of it yet")
         return found
+
+    async def _pods_of_deployment(self, name: str) -> list[str]:
+        deployment = await self._manager.get(DEPLOYMENTS, name, self._namespace)
+        selector = str(labels_from_object(deployment["spec"]["selector"]))
+        listed = await self._manager.list(PODS, self._namespace, label_selector=selector)
+        return [key_of(pod).name for pod in listed.items]
 
     async def access(self, worker: str) -> Access:
         cluster = await self._manager.get(kinds.CLUSTER, worker)
@@ -138,6 +168,14 @@ class Search:
             return credentials.from_content(content)
         where = f"the file {path}" if path is not None else "a ClusterProfile"
         return Trouble("", f"its kubeconfig is in {where}, which only the manager can read")
+
+
+def _is_deployment(kind: str, name: str) -> bool:
+    return bool(kind) and is_kind(kind, Owner("apps/v1", "Deployment", name))
+
+
+def _shown(kind: str, name: str) -> str:
+    return f"{kind}/{name}" if kind else name
 
 
 def _content(path: str) -> bytes | None:

@@ -1,0 +1,142 @@
+"""What `explain` says of a workload: whether it runs, and if it does not, who has to do what first;
+in sentences, with the numbers of the last verdict.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.cli.kueuectl.tables import render
+
+Object = dict[str, Any]
+INDENT = "  "
+HEADER = ("POD SET", "FLAVOR", "RESOURCE", "NEEDED", "FREE", "BORROWABLE", "WHY NOT")
+FITS = "Fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Of one that waits, in its LocalQueue; the first is 1."""
+
+    number: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All that one cluster says of a workload."""
+
+    workload: Object
+    verdict: Object = field(default_factory=dict)
+    """The WorkloadExplanation, where there is one."""
+    place: Place | None = None
+
+
+Asked = Known | str
+"""What a worker says of its copy; or why nobody could ask it."""
+
+
+def explain(title: str, known: Known, workers: Mapping[str, Asked]) -> list[str]:
+    """`workers`: those that were offered the workload."""
+    lines = [f"{title} {_state(known.workload)}", *_details(known)]
+    for name, asked in sorted(workers.items()):
+        if isinstance(asked, str):
+            lines.append(f"on {name}: {asked}")
+            continue
+        lines.append(f"on {name} it {_state(asked.workload)}")
+        lines += _details(asked)
+    return lines
+
+
+def _state(workload: Object) -> str:
+    """In a few words."""
+    told = workload.get("status") or {}
+    if status.is_finished(workload):
+        return f"has finished: {_message(workload, status.FINISHED)}"
+    if not status.is_active(workload):
+        return "is switched off: spec.active of its Workload is false"
+    if status.is_admitted(workload):
+        worker = told.get("clusterName")
+        return f"is admitted on {worker}" if worker else f"is admitted{_by(workload)}"
+    if status.has_quota(workload):
+        offered = told.get("nominatedClusterNames")
+        sent = f", and is offered to {', '.join(offered)}" if offered else ""
+        return f"has quota{_by(workload)}, waits for its admission checks{sent}"
+    return f"waits in the queue {workload['spec'].get('queueName') or '(none)'}"
+
+
+def _by(workload: Object) -> str:
+    queue = ((workload.get("status") or {}).get("admission") or {}).get("clusterQueue")
+    return f" in {queue}" if queue else ""
+
+
+def _details(known: Known) -> Iterator[str]:
+    workload = known.workload
+    if status.is_finished(workload):
+        return
+    if not status.is_active(workload) or not status.has_quota(workload):
+        yield from _eviction(workload)
+    if not status.is_active(workload):
+        return
+    if status.is_admitted(workload):
+        yield from _unready(workload)
+    elif status.has_quota(workload):
+        yield from _checks(workload)
+    else:
+        yield from _waiting(known)
+
+
+def _eviction(workload: Object) -> Iterator[str]:
+    """It ran before, or could have."""
+    evicted = status.find_condition(workload, status.EVICTED)
+    if evicted is not None and evicted["status"] == "True":
+        yield f"{INDENT}it was put out ({evicted['reason']}): {evicted.get('message', '')}"
+    requeue = (workload.get("status") or {}).get("requeueState") or {}
+    if requeue.get("requeueAt"):
+        yield f"{INDENT}it may try again at {requeue['requeueAt']}"
+
+
+def _unready(workload: Object) -> Iterator[str]:
+    ready = status.find_condition(workload, status.PODS_READY)
+    if ready is not None and ready["status"] != "True":
+        yield f"{INDENT}{ready.get('message', '')}"
+
+
+def _checks(workload: Object) -> Iterator[str]:
+    for check in status.checks_of(workload):
+        message = f": {check['message']}" if check.get("message") else ""
+        yield f"{INDENT}{check['name']} is {check['state']}{message}"
+
+
+def _waiting(known: Known) -> Iterator[str]:
+    queue = known.verdict.get("clusterQueueName")
+    if queue:
+        yield f"{INDENT}its ClusterQueue is {queue}"
+    if known.place is not None:
+        yield f"{INDENT}it is number {known.place.number} of {known.place.waiting} that wait there"
+    message = _message(known.workload, status.QUOTA_RESERVED) or known.verdict.get("message")
+    yield f"{INDENT}{message or 'nobody has looked at it yet'}"
+    rows = list(_rows(known.verdict.get("podSets") or ()))
+    if rows:
+        yield ""
+        yield from (f"{INDENT}{line}" for line in render(HEADER, rows).splitlines())
+
+
+def _rows(pod_sets: Sequence[Object]) -> Iterator[tuple[str, ...]]:
+    for pod_set in pod_sets:
+        name = f"{pod_set['name']} ({pod_set['count']})"
+        for flavor in pod_set.get("considered") or ():
+            resources = flavor.get("resources") or ()
+            for each in resources:
+                numbers = (each["needed"], each["free"], each["borrowable"])
+                why = "" if each["mode"] == FITS else each["why"] or each["mode"]
+                yield (name, flavor["flavor"], each["resource"], *numbers, why)
+            if not resources:
+                why = "; ".join(flavor.get("reasons") or ())
+                yield (name, flavor["flavor"], "", "", "", "", why or flavor["mode"])
+
+
+def _message(workload: Object, type: str) -> str:
+    found = status.find_condition(workload, type)
+    return str((found or {}).get("message") or "")

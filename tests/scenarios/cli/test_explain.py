@@ -1,0 +1,39 @@
+"""Why a workload waits, asked of a cluster whose queues decide."""
+
+import pytest
+
+from fleetqueue.cli.commands.explain import told
+from fleetqueue.errors import UserError
+from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
+
+pytestmark = pytest.mark.rule("kueue 11.1")
+
+
+async def asked(cluster: Kueue, job: str) -> list[str]:
+    return await told(cluster.client, "default", job, "kueue-system")
+
+
+async def test_the_numbers_of_the_last_verdict_are_told(cluster: Kueue) -> None:
+    await cluster.create(flavor(), cluster_queue(quota="3"), local_queue())
+    for name in ("held", "first", "second"):
+        await cluster.create(workload(name, cpu="2"))
+        await cluster.fleet.passes(seconds=1)
+        await cluster.fleet.settle()
+    assert await asked(cluster, "workload/held") == ["workload/held is admitted in queue"]
+    lines = await asked(cluster, "workload/second")
+    assert lines[:3] == [
+        "workload/second waits in the queue main",
+        "  its ClusterQueue is queue",
+        "  it is number 2 of 2 that wait there",
+    ]
+    first = await asked(cluster, "workload/first")
+    assert "1 more needed" in first[3]
+    assert [line.split()[:7] for line in first[-2:]] == [
+        ["POD", "SET", "FLAVOR", "RESOURCE", "NEEDED", "FREE", "BORROWABLE"],
+        ["main", "(1)", "default", "cpu", "2", "1", "0"],
+    ]
+
+
+async def test_what_is_not_queued_is_said_to_be_so(cluster: Kueue) -> None:
+    with pytest.raises(UserError, match='no Workload in namespace "default" belongs to job/x'):
+        await asked(cluster, "job/x")
