@@ -7,6 +7,7 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.operators.run_policies import RunPolicyJob
 
 CONTROLLER_NAME = "kubeflow.org/mpi-operator"
 IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
@@ -30,31 +31,10 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class MpiJob:
+class MpiJob(RunPolicyJob):
     """An MPIJob as the operator reads it; none of its defaults are stored."""
 
     obj: Object
-
-    @property
-    def name(self) -> str:
-        return str(self.obj["metadata"]["name"])
-
-    @property
-    def namespace(self) -> str:
-        return str(self.obj["metadata"].get("namespace") or "")
-
-    @property
-    def spec(self) -> Object:
-        spec: Object = self.obj["spec"]
-        return spec
-
-    @property
-    def run_policy(self) -> Object:
-        return self.spec.get("runPolicy") or {}
-
-    @property
-    def is_suspended(self) -> bool:
-        return bool(self.run_policy.get("suspend"))
 
     @property
     def clean_policy(self) -> str:

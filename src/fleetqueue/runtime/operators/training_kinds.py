@@ -8,6 +8,7 @@ from fleetqueue.api.field_errors import FieldError
 from fleetqueue.kube.plan import Look, Step
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.webhook_rules import Asked
+from fleetqueue.runtime.operators.run_policies import RunPolicyJob
 
 if TYPE_CHECKING:
     from fleetqueue.runtime.operators.training_status import Draft
@@ -79,33 +80,12 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingJob:
+class TrainingJob(RunPolicyJob):
     """One job, with the defaults of its kind."""
 
     family: Family
     obj: Object
     replicas: tuple[Replica, ...]
-
-    @property
-    def name(self) -> str:
-        return str(self.obj["metadata"]["name"])
-
-    @property
-    def namespace(self) -> str:
-        return str(self.obj["metadata"].get("namespace") or "")
-
-    @property
-    def spec(self) -> Object:
-        spec: Object = self.obj["spec"]
-        return spec
-
-    @property
-    def run_policy(self) -> Object:
-        return self.spec.get("runPolicy") or {}
-
-    @property
-    def is_suspended(self) -> bool:
-        return bool(self.run_policy.get("suspend"))
 
     @property
     def total(self) -> int:
