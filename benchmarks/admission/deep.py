@@ -40,6 +40,9 @@ class PaperWriter:
         self._look()
         return True
 
+    async def caught_up(self) -> None:
+        """It always is."""
+
     async def wait(self, decision: Any) -> None:
         self.told += bool(decision.reason)
         self._look()

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.admission import objects
 from benchmarks.admission.loads import Load, WorkloadClass
+from benchmarks.admission.progress import Progress
 from fleetqueue.admission.kinds import WORKLOAD
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
@@ -40,8 +41,9 @@ class Outcome:
 class Runner:
     """Of one load, on one cluster."""
 
-    def __init__(self, cluster: Cluster, load: Load, clock: Clock) -> None:
+    def __init__(self, cluster: Cluster, load: Load, clock: Clock, progress: Progress) -> None:
         self._cluster = cluster
+        self._progress = progress
         self._load = load
         self._clock = clock
         self._kinds = {each.name: each for each in load.classes}
@@ -66,7 +68,8 @@ class Runner:
         for queue in objects.queue_names(self._load):
             for kind in self._load.classes:
                 self._start(self._generate(queue, kind))
-        await self._done.wait()
+        async with self._progress.told():
+            await self._done.wait()
         if self._failed:
             raise self._failed[0]
         self.outcome.seconds = time.perf_counter() - begun
@@ -82,6 +85,7 @@ class Runner:
             self._created[key_of(made)] = time.perf_counter()
             async with self._slots:
                 await self._cluster.client.create(made, resource=WORKLOAD)
+            self._progress.created += 1
 
     # What is seen
 
@@ -124,6 +128,7 @@ class Runner:
     def _ended(self, key: Key) -> None:
         self._stopped(key)
         self._left -= 1
+        self._progress.finished += 1
         if not self._left:
             self._done.set()
 

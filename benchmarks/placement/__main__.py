@@ -17,7 +17,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -25,24 +25,19 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from benchmarks.admission import requests  # noqa: E402
-from benchmarks.admission.requests import Asked  # noqa: E402
+from benchmarks.fleets.measuring import clients_of, measured, settle  # noqa: E402
 from benchmarks.placement import objects, report  # noqa: E402
-from benchmarks.placement.clusters import FLEETS, Fleet, Member  # noqa: E402
+from benchmarks.placement.clusters import FLEETS, Fleet  # noqa: E402
 from benchmarks.placement.runner import Outcome, Place, Runner  # noqa: E402
-from benchmarks.runtime.meter import cpu_seconds, machine_seconds, peak_bytes  # noqa: E402
 from fleetqueue.base.clock import SystemClock  # noqa: E402
 from fleetqueue.base.loops import new_runner  # noqa: E402
 from fleetqueue.fleet import kinds  # noqa: E402
 from fleetqueue.kube.client import Client  # noqa: E402
 from fleetqueue.kube.cluster import Cluster  # noqa: E402
-from fleetqueue.kube.connect import connect  # noqa: E402
 from fleetqueue.local_fleet import membership  # noqa: E402
 
 LOADS = ("one", "crp", "change", "restart", "rp")
 JOIN_SECONDS_MAX = 300
-SETTLE_SECONDS, SETTLE_TRIES = 2.0, 30
-SETTLED_SHARE = 0.1
-"""Of a core: a server that has just started is busy with itself for a while."""
 CHANGED_SHARE = 10
 """One of so many changes while the hub starts again."""
 Load = Callable[[], Awaitable[Outcome]]
@@ -55,7 +50,9 @@ def main() -> None:
     parser.add_argument("--on", choices=list(FLEETS), default="real")
     parser.add_argument("--placements", type=int, default=100)
     parser.add_argument("--members", type=int, default=3)
-    parser.add_argument("--load", choices=LOADS, action="append", help="one of them; all, if none")
+    parser.add_argument(
+        "--load", choices=LOADS, nargs="+", action="extend", help="some of them; all, if none"
+    )
     parser.add_argument("--ones", type=int, default=10, help="so many placements for `one`")
     parser.add_argument("--details", action="store_true", help="each process, each request")
     parser.add_argument("--profile", default="", metavar="FILE", help="of the hub's controllers")
@@ -65,7 +62,7 @@ def main() -> None:
     if options.details:
         for run in runs:
             print("\n".join(["", f"{run.load}:", *report.details(run)]))
-            for where, asked in (("hub", run.asked_hub), ("members", run.asked_members)):
+            for where, asked in run.asked.items():
                 if asked.counts:
                     lines = requests.lines(asked, run.placements)[:-1]
                     told = [line.replace("workload", "placement") for line in lines]
@@ -86,11 +83,7 @@ def measure(options: argparse.Namespace) -> list[report.Run]:
 async def _run(options: argparse.Namespace, fleet: Fleet) -> list[report.Run]:
     clock, source = SystemClock(), random.Random(0)
     async with AsyncExitStack() as stack:
-        clients = {}
-        for each in fleet.clusters:
-            client = connect(each.kubeconfig, clock=clock, random=source, field_manager="bench")
-            stack.push_async_callback(client.close)
-            clients[each.name] = client
+        clients = await clients_of(stack, fleet.clusters, clock, source)
         await _join(fleet, clients)
         clusters = {
             name: Cluster(client, clock=clock, random=source) for name, client in clients.items()
@@ -117,8 +110,10 @@ async def _loads(options: argparse.Namespace, fleet: Fleet, runner: Runner) -> l
     runs = []
     for name in LOADS:
         if name in wanted:
-            await _settle(fleet)
-            runs.append(await _measured(options, name, fleet, *loads[name]))
+            number, load = loads[name]
+            await settle(fleet.clusters)
+            found = await measured(fleet.clusters, load)
+            runs.append(report.Run(name, number, members, options.on, found))
             print(report.table(runs)[-1], file=sys.stderr, flush=True)
     return runs
 
@@ -134,38 +129,6 @@ async def _restart(fleet: Fleet, runner: Runner, some: list[Place], members: int
             found[place] += ready
     outcome.seconds += ready
     return outcome
-
-
-async def _measured(
-    options: argparse.Namespace, name: str, fleet: Fleet, count: int, load: Load
-) -> report.Run:
-    asked = {each.name: _sample(each) for each in fleet.clusters}
-    before, own = _costs(fleet), time.process_time()
-    machine = machine_seconds()
-    outcome = await load()
-    busy, total = (now - then for now, then in zip(machine_seconds(), machine, strict=True))
-    own, after = time.process_time() - own, _costs(fleet)
-    processes = [
-        report.Process(each.name, process, after[pid] - before.get(pid, 0.0), peak_bytes(pid))
-        for each in fleet.clusters
-        for process, pid in each.pids.items()
-    ]
-    grown = {
-        each.name: requests.between(asked[each.name], _sample(each)) for each in fleet.clusters
-    }
-    return report.Run(
-        name,
-        count,
-        options.members,
-        options.on,
-        outcome,
-        processes,
-        own,
-        max(0.0, busy - own - sum(each.cpu for each in processes)) / total,
-        os.getloadavg()[0],
-        grown.pop(fleet.hub.name),
-        _sum(grown.values()),
-    )
 
 
 async def _join(fleet: Fleet, clients: dict[str, Client]) -> None:
@@ -188,36 +151,6 @@ def _has_joined(member: dict[str, object]) -> bool:
     status = member.get("status")
     found = status.get("conditions") or () if isinstance(status, dict) else ()
     return any(each["type"] == "Joined" and each["status"] == "True" for each in found)
-
-
-async def _settle(fleet: Fleet) -> None:
-    """Waits until nothing goes on, so that what a start costs is not counted."""
-    pids = _pids(fleet)
-    for _ in range(SETTLE_TRIES):
-        before = cpu_seconds(pids)
-        await asyncio.sleep(SETTLE_SECONDS)
-        if cpu_seconds(pids) - before < SETTLED_SHARE * SETTLE_SECONDS * len(fleet.clusters):
-            return
-
-
-def _sample(member: Member) -> requests.Samples:
-    return {} if member.server is None else requests.sample(member.server)
-
-
-def _sum(every: Iterable[Asked]) -> Asked:
-    made = Asked()
-    for each in every:
-        made.counts.update(each.counts)
-        made.seconds.update(each.seconds)
-    return made
-
-
-def _pids(fleet: Fleet) -> list[int]:
-    return [pid for each in fleet.clusters for pid in each.pids.values()]
-
-
-def _costs(fleet: Fleet) -> dict[int, float]:
-    return {pid: cpu_seconds([pid]) for pid in _pids(fleet)}
 
 
 if __name__ == "__main__":

@@ -8,14 +8,17 @@ from pathlib import Path
 
 from fleetqueue import installation, kueue
 from fleetqueue.admission.parts import Admission
+from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import conversion, policies
+from fleetqueue.api.kueue.config import Configuration
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.meta import Key
 from fleetqueue.api.model import write
+from fleetqueue.api.times import parse_duration
 from fleetqueue.base import documents
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
-from fleetqueue.errors import UserError
+from fleetqueue.errors import InvalidInput, UserError
 from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
@@ -24,8 +27,9 @@ from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.group_pages import GroupPages
+from fleetqueue.kube.health_server import HealthServer
 from fleetqueue.kube.late_kinds import LateKinds
-from fleetqueue.kube.leader import LeaderElector
+from fleetqueue.kube.leader import JITTER, LeaderElector, Terms
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.metrics_page import MetricsPage
 from fleetqueue.kube.page_server import PageServer
@@ -38,7 +42,6 @@ from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 
-LEASE = "c1f6bfd2.kueue.x-k8s.io"
 MANAGER = "kueue"
 HELD_BY = "fleetqueue-install"
 
@@ -50,18 +53,52 @@ class AttachOptions:
     kueue: KueueOptions
     kubeconfig: Path | None = None
     context: str = ""
-    host: str = "0.0.0.0"
-    port: int = 9443
+    host: str = ""
+    port: int | None = None
+    """Where webhooks listen; as the configuration says where nothing is given."""
     url: str = ""
     """Where the API server finds us; "" : behind the Service in our namespace."""
     leads_alone: bool = False
     """No election: nobody else runs."""
     has_policy: bool = False
     """Install the policy that lets any field manager nominate workers."""
+    image: str = ""
+    replicas: int = 1
+    """Of the Deployment to install; none without an image."""
 
     @property
     def namespace(self) -> str:
         return self.kueue.config.namespace or "kueue-system"
+
+    @property
+    def webhook_host(self) -> str:
+        return self.host or self.kueue.config.webhook.host or "0.0.0.0"
+
+    @property
+    def webhook_port(self) -> int:
+        return self.kueue.config.webhook.port if self.port is None else self.port
+
+    @property
+    def elects(self) -> bool:
+        return not self.leads_alone and self.kueue.config.leader_election.leader_elect is not False
+
+    @property
+    def lease(self) -> Key:
+        said = self.kueue.config.leader_election
+        return Key(said.resource_namespace or self.namespace, said.resource_name)
+
+    @property
+    def terms(self) -> Terms:
+        said = self.kueue.config.leader_election
+        lease, renew, retry = map(
+            parse_duration, (said.lease_duration, said.renew_deadline, said.retry_period)
+        )
+        if lease <= renew:
+            raise InvalidInput("leaderElection: leaseDuration must be greater than renewDeadline")
+        if renew <= retry * JITTER:
+            text = f"renewDeadline must be greater than {JITTER} times retryPeriod"
+            raise InvalidInput(f"leaderElection: {text}")
+        return Terms(lease, renew, retry)
 
     @property
     def visibility_port(self) -> int:
@@ -122,17 +159,32 @@ def wanted(options: AttachOptions) -> installation.Wanted:
     jobs = [kind.resource for kind in kinds]
     others = [each for kind in kinds for each in (*kind.owns, *kind.reads)]
     others += options.kueue.jobs.external
+    probes = _place(options.kueue.config.health.health_probe_bind_address)
     return installation.Wanted(
         options.namespace,
         list(kueue.webhooks(options.kueue)),
         options.reach,
         jobs,
         [each for each in dict.fromkeys(others) if each.group not in ("", GROUP)],
-        documents.dump(write(options.kueue.config)),
-        options.port,
+        shipped(options.kueue.config),
+        options.webhook_port,
         options.visibility_port,
         options.has_policy,
+        image=options.image,
+        replicas=options.replicas,
+        probes_port=probes[1] if probes is not None else None,
     )
+
+
+def shipped(config: Configuration) -> str:
+    """The file of the ConfigMap, with the parts that people's programs add to even where they are
+    empty.
+    """
+    document = write(config)
+    listed = {"frameworks": list(config.integrations.frameworks)}
+    document["integrations"] = {**(document.get("integrations") or {}), **listed}
+    document["featureGates"] = dict(config.feature_gates)
+    return documents.dump(document)
 
 
 async def run(options: AttachOptions) -> None:
@@ -141,19 +193,24 @@ async def run(options: AttachOptions) -> None:
     options = replace(options, kueue=replace(options.kueue, blueprints=BLUEPRINTS))
     client = open_client(options)
     try:
-        cluster = Cluster(client, clock=clock, random=source, component=MANAGER)
+        cluster = Cluster(client, clock=clock, random=source, component=MANAGER, strip=status.lean)
         identity = f"{socket.gethostname()}_{source.getrandbits(64):016x}"
-        lease = Key(options.namespace, LEASE)
         elector = None
-        if not options.leads_alone:
-            elector = LeaderElector(client, lease, identity, clock=clock, random=source)
+        if options.elects:
+            elector = LeaderElector(
+                client, options.lease, identity, clock=clock, random=source, terms=options.terms
+            )
         manager = Manager(cluster, random=source, elector=elector)
         metrics = Metrics(lambda: _role(elector))
         made = await install_controllers(manager, options.kueue, metrics, source)
         keeper = certificates(options, cluster, clock)
-        manager.add_task("webhooks", webhook_server(options, cluster, clock, keeper).run)
+        webhooks = webhook_server(options, cluster, clock, keeper)
+        manager.add_task("webhooks", webhooks.run)
         for name, server in page_servers(options, client, clock, keeper, made).items():
             manager.add_task(name, server.run)
+        if place := _place(options.kueue.config.health.health_probe_bind_address):
+            is_up = partial(_is_up, manager, webhooks)
+            manager.add_task("probes", HealthServer(is_up, *place).run)
         await manager.run()
     finally:
         await client.close()
@@ -185,16 +242,10 @@ async def install_controllers(
 def webhook_server(
     options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: CertificateKeeper
 ) -> WebhookServer:
-    webhooks = Webhooks(partial(_synced, cluster))
+    webhooks = Webhooks(cluster)
     serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
     webhooks.convert("/convert", conversion.convert)
-    return WebhookServer(webhooks, keeper, host=options.host, port=options.port)
-
-
-async def _synced(cluster: Cluster) -> None:
-    """A job that comes while we start must not be judged by what is not known yet."""
-    if not cluster.has_synced:
-        await cluster.wait_synced()
+    return WebhookServer(webhooks, keeper, host=options.webhook_host, port=options.webhook_port)
 
 
 def page_servers(
@@ -214,13 +265,21 @@ def page_servers(
             groups.answer, keeper, access, host=where.bind_address, port=where.bind_port
         )
     }
-    if config.metrics.bind_address not in ("", "0"):
-        host, _, port = config.metrics.bind_address.rpartition(":")
+    if place := _place(config.metrics.bind_address):
         page = MetricsPage(made.metrics.exposed, access)
-        servers["metrics"] = PageServer(
-            page.answer, keeper, access, host=host.strip("[]") or "0.0.0.0", port=int(port)
-        )
+        servers["metrics"] = PageServer(page.answer, keeper, access, host=place[0], port=place[1])
     return servers
+
+
+def _is_up(manager: Manager, webhooks: WebhookServer) -> bool:
+    """Whoever is ready is asked by the API server, leader or not."""
+    return manager.is_ready and webhooks.is_listening
+
+
+def _place(address: str) -> tuple[str, int] | None:
+    """Host and port; None where nobody is to listen."""
+    host, _, port = address.rpartition(":")
+    return None if address in ("", "0") else (host.strip("[]") or "0.0.0.0", int(port))
 
 
 def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> CertificateKeeper:

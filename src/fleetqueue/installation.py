@@ -21,6 +21,7 @@ from fleetqueue.kube.resources import (
 from fleetqueue.kube.webhook_certificates import Registration
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.kube.webhook_serving import Reach, registrations
+from fleetqueue.manager_deployment import deployment
 
 Object = dict[str, Any]
 NAME = "kueue"
@@ -57,6 +58,10 @@ class Wanted:
     """Whether the API server itself clears names of workers."""
     policy_version: str = policies.VERSIONS[0]
     """Of the API in which that is said."""
+    image: str = ""
+    """In which the controllers run as a Deployment; "": they run elsewhere."""
+    replicas: int = 1
+    probes_port: int | None = None
 
 
 def objects(wanted: Wanted) -> Iterator[Object]:
@@ -77,6 +82,8 @@ def objects(wanted: Wanted) -> Iterator[Object]:
     yield from visibility_services(namespace, reach, wanted.visibility_port)
     if wanted.has_policy:
         yield from policies.objects(wanted.policy_version)
+    if wanted.image:
+        yield _deployment(wanted)
 
 
 def registration() -> Registration:
@@ -149,6 +156,21 @@ def _config_map(namespace: str, config: str) -> Object:
         "metadata": {"name": CONFIG_MAP, "namespace": namespace},
         "data": {CONFIG_KEY: config},
     }
+
+
+def _deployment(wanted: Wanted) -> Object:
+    ports = {"webhooks": wanted.webhook_port, "visibility": wanted.visibility_port}
+    if wanted.probes_port is not None:
+        ports["probes"] = wanted.probes_port
+    return deployment(
+        wanted.namespace,
+        wanted.image,
+        replicas=wanted.replicas,
+        labels=PODS,
+        config_map=CONFIG_MAP,
+        config_key=CONFIG_KEY,
+        ports=ports,
+    )
 
 
 def _service(namespace: str, name: str, port: int, target: int, outside: str | None) -> Object:

@@ -9,7 +9,7 @@ from fleetqueue.admission import settings as admission_settings
 from fleetqueue.admission import visibility
 from fleetqueue.admission import webhooks as admission_webhooks
 from fleetqueue.admission.parts import Admission
-from fleetqueue.api.field_errors import aggregate
+from fleetqueue.api.field_errors import FieldError, aggregate, wrong
 from fleetqueue.api.kueue import gates, roles
 from fleetqueue.api.kueue.config import (
     Configuration,
@@ -36,7 +36,7 @@ from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue import parts as dispatching
 from fleetqueue.multikueue import settings as dispatch_settings
-from fleetqueue.multikueue.adapters.registry import adapters
+from fleetqueue.multikueue.adapters.registry import adapters, has_adapter
 from fleetqueue.multikueue.connections import Connections
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.multikueue.reach.dispatched import Dispatched
@@ -87,9 +87,21 @@ def read_options(
         config = read_configuration(documents.load(text), namespace)
     if wanted and config.feature_gates:
         raise InvalidInput(gates.BOTH_GIVEN)
-    if errors := validate_configuration(config):
+    if errors := validate_configuration(config) or list(_second_adapters(config)):
         raise InvalidInput(f"the configuration is wrong: {aggregate(errors)}")
     return KueueOptions(config, gates.resolve(wanted or config.feature_gates), blueprints or {})
+
+
+def _second_adapters(config: Configuration) -> Iterator[FieldError]:
+    """A kind that is enabled and can be sent away has an adapter already."""
+    enabled = [kind for kind in registry.all_kinds()
+               if kind.framework in config.integrations.frameworks]  # fmt: skip
+    sent = [kind.resource for kind in enabled if has_adapter(kind)]
+    taken = {f"{each.kind}.{each.version}.{each.group}" for each in sent}
+    for index, each in enumerate(config.multi_kueue.external_frameworks):
+        if each.name in taken:
+            path = f"multiKueue.externalFrameworks[{index}].name"
+            yield wrong(path, each.name, "conflicts with a built-in MultiKueue adapter")
 
 
 def install(
@@ -134,7 +146,9 @@ def install_dispatching(
     if not options.gates["MultiKueue"]:
         return None
     settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
-    made = dispatching.install(manager, settings, connect, admission.metrics, is_served, farewell)
+    made = dispatching.install(
+        manager, settings, connect, admission.metrics, is_served, farewell, admission.writer
+    )
     manager.set_workers(options.config.controller.group_kind_concurrency)
     return made
 

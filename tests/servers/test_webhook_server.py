@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+import ssl
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPSConnection
 from typing import Any
 
 import pytest
@@ -221,3 +224,28 @@ async def test_a_conversion_webhook_converts_between_versions(
     assert (await _until(made))["spec"] == {"number": 7}
     assert (await client.get(two, "t", namespace))["spec"] == {"numbers": [7]}
     await client.delete(CRDS, f"things.{hooked.group}")
+
+
+async def test_answers_do_not_wait_for_what_the_process_is_busy_with(hooked: Hooked) -> None:
+    review = {"uid": "1", "desiredAPIVersion": "x/v2", "objects": [{"spec": {"number": 7}}]}
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "ConversionReview",
+        "request": review,
+    }
+    trusted = ssl.create_default_context(cadata=hooked.keeper.bundle.trusted.decode())
+
+    def ask() -> Any:
+        connection = HTTPSConnection("127.0.0.1", hooked.server.port, timeout=20, context=trusted)
+        connection.request("POST", "/convert", codec.encode(body))
+        answer = codec.decode(connection.getresponse().read())
+        connection.close()
+        return answer
+
+    with ThreadPoolExecutor() as threads:
+        # Nothing else happens on this loop until the answer is there.
+        answer = threads.submit(ask).result(timeout=30)
+
+    assert answer["response"]["convertedObjects"] == [
+        {"apiVersion": "x/v2", "spec": {"numbers": [7]}}
+    ]

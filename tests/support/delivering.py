@@ -32,6 +32,8 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 AGENT = User("agent", groups=("system:authenticated",))
 AWARE = MemberSettings(MEMBER)
 COMPATIBLE = MemberSettings(MEMBER, is_job_aware=False)
+BUSY = MemberSettings(MEMBER, steps_at_once=0)
+"""What belongs together is written together from the first on."""
 
 
 class Seen:

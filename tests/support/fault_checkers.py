@@ -18,15 +18,18 @@ from fleetqueue.kube.resources import Object
 
 MANAGER = "manager"
 SUSPEND = {
-    "Job": "spec.suspend",
-    "JobSet": "spec.suspend",
-    "TrainJob": "spec.suspend",
-    "AppWrapper": "spec.suspend",
-    "MPIJob": "spec.runPolicy.suspend",
     **dict.fromkeys(
-        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"), "spec.runPolicy.suspend"
+        ("Job", "JobSet", "TrainJob", "AppWrapper", "RayJob", "RayCluster", "Errand"),
+        "spec.suspend",
     ),
+    **dict.fromkeys(
+        ("MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"),
+        "spec.runPolicy.suspend",
+    ),
+    "RayService": "spec.rayClusterConfig.suspend",
 }
+PODS_HERE = ("Pod", "Deployment", "StatefulSet", "LeaderWorkerSet")
+"""Kinds whose pods are on the manager too, where they wait."""
 ENDS = {"Complete", "Completed", "Succeeded", "Failed"}
 NAME = re.compile(r"j-\d{3}")
 Place = tuple[str, str]
@@ -59,7 +62,7 @@ class Rows(dict[int, Row]):
         return [codec.decode(row.value) for row in found.values() if not row.is_delete]
 
 
-WATCHED = {"workloads", "pods", "jobs", *(f"{kind.lower()}s" for kind in SUSPEND)}
+WATCHED = {f"{kind.lower()}s" for kind in ("Workload", "ReplicaSet", *PODS_HERE, *SUSPEND)}
 
 
 @dataclass
@@ -84,13 +87,19 @@ class Seen:
     _present: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     """The same of all mirrors, also of those that are stopped: they may run again."""
     _claimed: dict[str, str] = field(default_factory=dict)
-    """By job: the worker that has it, as its Workload says."""
+    """By Workload: the worker that has it, as it says."""
     _given_up: set[Place] = field(default_factory=set)
     """Workers that were lost for longer than they may be, and what ran there."""
     _succeeded: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
     _failed: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
     _held: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     """By cluster and uid: the quota of a workload."""
+    _running: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
+    """By job: the worker and the name of every pod that runs."""
+    _leaving: set[str] = field(default_factory=set)
+    """Pods that are deleted on the manager."""
+    _sizes: dict[str, int] = field(default_factory=dict)
+    """By job that can be scaled: how many pods it is to have."""
 
     def saw(self, cluster: str, obj: Object, *, is_gone: bool) -> None:
         if obj["kind"] == "Workload":
@@ -98,23 +107,50 @@ class Seen:
             if cluster == MANAGER:
                 self._saw_workload(obj, is_gone)
         elif cluster == MANAGER:
-            self._saw_local(obj)
+            self._saw_local(obj, is_gone)
         else:
             self._saw_there(cluster, obj, is_gone)
 
-    def _saw_local(self, obj: Object) -> None:
-        if obj["kind"] == "Pod" and obj["spec"].get("nodeName"):
-            self.problems.append(f"{obj['metadata']['name']} has a node on the manager")
+    def _saw_local(self, obj: Object, is_gone: bool) -> None:
+        name = str(obj["metadata"]["name"])
+        wish = self.wishes[job_name(name)]
+        if obj["kind"] == wish.kind and wish.serves:
+            self._sizes[wish.name] = int(obj["spec"].get("replicas") or 0)
+        if obj["kind"] != "Pod":
+            return
+        is_leaving = is_gone or bool(obj["metadata"].get("deletionTimestamp"))
+        if is_leaving:
+            self._leaving.add(name)
+        if obj["spec"].get("nodeName"):
+            self.problems.append(f"{name} has a node on the manager")
+        if wish.kind not in PODS_HERE:
+            self.problems.append(f"{name} is a pod on the manager")
+        if not is_leaving and wish.name not in self.deleted and not is_gated(obj):
+            self.problems.append(f"{name} has no gate on the manager")
 
     def _saw_there(self, cluster: str, obj: Object, is_gone: bool) -> None:
         name = job_name(obj["metadata"]["name"])
-        if obj["kind"] == "Pod" and not is_gone:
-            phase = (obj.get("status") or {}).get("phase")
-            ended = {"Succeeded": self._succeeded, "Failed": self._failed}.get(phase)
-            if ended is not None:
-                ended[cluster, name].add(obj["metadata"]["uid"])
+        if obj["kind"] == "Pod":
+            self._saw_pod(cluster, name, obj, is_gone)
         if is_ours(obj):
-            self._saw_mirror(cluster, name, obj, is_gone)
+            self._saw_mirror(cluster, self._unit(obj), obj, is_gone)
+
+    def _saw_pod(self, cluster: str, name: str, obj: Object, is_gone: bool) -> None:
+        phase = str((obj.get("status") or {}).get("phase"))
+        place = (cluster, str(obj["metadata"]["name"]))
+        if phase == "Running" and not is_gone and not obj["metadata"].get("deletionTimestamp"):
+            self._running[name].add(place)
+        else:
+            self._running[name].discard(place)
+        ended = {"Succeeded": self._succeeded, "Failed": self._failed}.get(phase)
+        if ended is not None and not is_gone:
+            ended[cluster, name].add(obj["metadata"]["uid"])
+
+    def _unit(self, obj: Object) -> str:
+        """What is on one worker at most: a job, but of a Deployment each pod."""
+        name = str(obj["metadata"]["name"])
+        wish = self.wishes.get(job_name(name))
+        return name if wish is not None and wish.kind == "Deployment" else job_name(name)
 
     def _saw_mirror(self, cluster: str, name: str, obj: Object, is_gone: bool) -> None:
         mirror = (cluster, str(obj["metadata"]["name"]))
@@ -150,17 +186,29 @@ class Seen:
         name = owner_job(obj)
         if status.is_evicted(obj):
             self.counts["evicted"] += 1
-        self._saw_claim(name, str((obj.get("status") or {}).get("clusterName") or ""))
+        self._saw_claim(obj, str((obj.get("status") or {}).get("clusterName") or ""))
+        if self.wishes[name].serves:
+            self._saw_serving(name, obj)
+            return
         if name in self.finished and not status.is_finished(obj) and not is_gone:
             self.problems.append(f"{name} was finished and is no more")
         if status.is_finished(obj) and name not in self.finished:
             self._saw_end(name, obj)
 
-    def _saw_claim(self, name: str, worker: str) -> None:
+    def _saw_serving(self, name: str, obj: Object) -> None:
+        """It never ends, but with what it is made for."""
+        is_over = name in self.deleted or owner_name(obj) in self._leaving
+        if status.is_finished(obj) and not is_over:
+            self.problems.append(f"{name} serves, and is finished")
+
+    def _saw_claim(self, obj: Object, worker: str) -> None:
         """Whoever gets it, those that are lost for too long cannot be waited for: what they run of
         it counts no more. Those that are only lost have to be.
         """
-        before, self._claimed[name] = self._claimed.get(name, ""), worker
+        key, owner = str(obj["metadata"]["name"]), owner_name(obj)
+        wish = self.wishes[job_name(owner)]
+        name = owner if wish.kind == "Deployment" else wish.name
+        before, self._claimed[key] = self._claimed.get(key, ""), worker
         if worker and worker != before:
             for other in {place for place, _ in self._present[name]} - {worker}:
                 if self.is_given_up(other):
@@ -195,9 +243,35 @@ class Seen:
         if sum(held.values()) > self.quota[cluster]:
             self.problems.append(f"{cluster} is oversold: {sum(held.values())}")
 
+    # What serves
+
+    def serves(self, name: str) -> bool:
+        """Whether all that it is made of runs, once, and on one worker; pods of a Deployment on
+        any.
+        """
+        wish, running = self.wishes[name], self._running[name]
+        wanted = self._sizes[name] if wish.kind in SCALED else wish.pods_to_end
+        if len(running) != wanted or len({pod for _, pod in running}) != wanted:
+            return False
+        if wish.kind == "Deployment":
+            return all(len(self._present[pod]) == 1 for _, pod in running)
+        places = {worker for worker, _ in self._present[name]}
+        return not wanted or (places == {worker for worker, _ in running} and len(places) == 1)
+
+
+SCALED = ("Deployment", "StatefulSet")
+"""Kinds that users make larger and smaller."""
+
 
 def is_ours(obj: Object) -> bool:
-    return labels.MULTIKUEUE_ORIGIN in (obj["metadata"].get("labels") or {})
+    """Whether a manager made it; what a mirror makes may have its labels."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    is_made = any(each.get("controller") for each in owners)
+    return labels.MULTIKUEUE_ORIGIN in (obj["metadata"].get("labels") or {}) and not is_made
+
+
+def is_gated(pod: Object) -> bool:
+    return bool(pod["spec"].get("schedulingGates"))
 
 
 def is_active(obj: Object) -> bool:
@@ -206,12 +280,13 @@ def is_active(obj: Object) -> bool:
         return False
     state = obj.get("status") or {}
     if obj["kind"] == "Pod":
-        return not obj["spec"].get("schedulingGates") and state.get("phase") not in ENDS
-    if paths.get(obj, SUSPEND[obj["kind"]]):
+        return not is_gated(obj) and state.get("phase") not in ENDS
+    if obj["kind"] in SUSPEND and paths.get(obj, SUSPEND[obj["kind"]]):
         return False
     conditions = state.get("conditions") or ()
     has_ended = any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
-    return not has_ended and state.get("phase") not in ENDS
+    phases = {state.get("phase"), state.get("jobDeploymentStatus")}
+    return not has_ended and not phases & ENDS
 
 
 def job_of(obj: Object) -> str:
@@ -226,8 +301,12 @@ def job_name(name: str) -> str:
 
 
 def owner_job(workload: Object) -> str:
+    return job_name(owner_name(workload))
+
+
+def owner_name(workload: Object) -> str:
     owners = workload["metadata"].get("ownerReferences") or ()
-    return job_name(str(owners[0]["name"] if owners else workload["metadata"]["name"]))
+    return str(owners[0]["name"] if owners else workload["metadata"]["name"])
 
 
 def cpu_of(workload: Object) -> int:

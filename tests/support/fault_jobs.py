@@ -1,6 +1,6 @@
-"""Jobs of every kind that ends by itself, made by chance; their simulated pods run some seconds."""
+"""Jobs that end by themselves, made by chance; their simulated pods run some seconds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from tests.support import app_wrappers, job_sets, mpi_jobs, simulated, train_jobs, training
 from tests.support.dispatching import LOCAL_QUEUE
 
+from fleetqueue.jobs.kind import JobKind
 from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Webhook
@@ -40,7 +41,10 @@ class Wish:
     """The job; of a group of pods all of them."""
     fails: bool
     pods_to_end: int
-    """So many of its pods have to succeed before it may be called a success."""
+    """So many of its pods have to succeed before it may be called a success; of a job that serves,
+    so many run."""
+    serves: bool = False
+    """Whether it never ends."""
 
     @property
     def kind(self) -> str:
@@ -56,38 +60,19 @@ class Family:
     operators: tuple[Operator, ...]
     webhooks: tuple[Webhook, ...]
     makers: tuple[Callable[[str, Random], Wish], ...]
-
-
-def chosen(seed: int) -> list[Family]:
-    """Jobs and pods always; of the others some, by the seed, as kinds cost time."""
-    others = OTHERS[seed % (len(OTHERS) + 1) :][:1]
-    return [PLAIN, PODS, *others]
-
-
-def wishes(seed: int, count: int) -> list[Wish]:
-    """Most of them Jobs."""
-    random = Random(f"{seed}/jobs")
-    makers = [maker for family in chosen(seed)[1:] for maker in family.makers]
-    found = []
-    for number in range(count):
-        maker = batch_job if random.random() < 0.6 else random.choice(makers)
-        found.append(maker(f"j-{number:03}", random))
-    return found
-
-
-def furniture(families: Iterable[Family]) -> list[Object]:
-    """What jobs need to be there, on every cluster."""
-    if TRAINER not in families:
-        return []
-    made = train_jobs.runtime(RUNTIME)
-    for each in made["spec"]["template"]["spec"]["replicatedJobs"]:
-        pod = each["template"]["spec"]["template"]
-        pod["metadata"] = {"annotations": {"fleetqueue.io/sim-run-seconds": "15"}}
-    return [made]
+    queued: tuple[JobKind, ...] = ()
+    """Kinds that somebody else's controller queues."""
+    external: tuple[str, ...] = ()
+    """The names of those in the configuration."""
+    furniture: tuple[Object, ...] = ()
+    """What its jobs need to be there, on every cluster."""
 
 
 def foreign(wish: Wish) -> Object:
     """A namesake that somebody else made, without any queue; it never ends."""
+    if wish.serves:
+        [made] = wish.objects
+        return {**made, "metadata": {"name": wish.name, "namespace": "default"}}
     if wish.kind == "Pod":
         made = pod_of(wish.name, Random(0), run_seconds="never")
         made["metadata"]["labels"] = {}
@@ -231,6 +216,15 @@ def template(random: Random, *, run_seconds: str = "", fails: bool = False, **mo
     return simulated.template(run_seconds=seconds, annotations=notes, **more)
 
 
+def runtime() -> Object:
+    """What TrainJobs are made of."""
+    made = train_jobs.runtime(RUNTIME)
+    for each in made["spec"]["template"]["spec"]["replicatedJobs"]:
+        pod = each["template"]["spec"]["template"]
+        pod["metadata"] = {"annotations": {"fleetqueue.io/sim-run-seconds": "15"}}
+    return made
+
+
 _TRAINING = (pytorch_job, tf_job, xgboost_job, paddle_job, jax_job)
 
 PLAIN = Family(("batch/job",), (), (), (), (batch_job,))
@@ -248,6 +242,7 @@ TRAINER = Family(
     (job_set.OPERATOR, train_job.OPERATOR),
     (job_set_webhook.WEBHOOK, *train_job.WEBHOOKS),
     (trained,),
+    furniture=(runtime(),),
 )
 TRAINING = Family(
     tuple(f"kubeflow.org/{each.FAMILY.name.lower()}" for each in _TRAINING),
@@ -264,4 +259,3 @@ WRAPPERS = Family(
     (app_wrapper.WEBHOOK,),
     (wrapped,),
 )
-OTHERS = [SETS, TRAINING, TRAINER, MPI, WRAPPERS]

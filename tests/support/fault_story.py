@@ -11,6 +11,7 @@ from fleetqueue.base import codec, paths
 from fleetqueue.kube.resources import Object
 
 LINES_MAX = 400
+SUSPEND = ("spec.suspend", "spec.runPolicy.suspend", "spec.rayClusterConfig.suspend")
 
 
 class Story:
@@ -75,10 +76,10 @@ def _pod(obj: Object) -> Iterable[str]:
 
 def _job(obj: Object) -> Iterable[str]:
     state: Any = obj.get("status") or {}
-    if paths.get(obj, "spec.suspend") or paths.get(obj, "spec.runPolicy.suspend"):
+    if any(paths.get(obj, path) for path in SUSPEND):
         yield "suspended"
     yield from (each["type"] for each in _true(state))
-    counts = ("active", "succeeded", "failed", "phase")
+    counts = ("active", "succeeded", "failed", "phase", "replicas", "jobDeploymentStatus", "state")
     yield from (f"{name}={state[name]}" for name in counts if state.get(name))
 
 

@@ -1,24 +1,26 @@
 """People of a fleet where everything breaks: they make jobs, take some back, switch others off and
-on again, and use workers by themselves.
+on again, scale some, and use workers by themselves.
 """
 
+import asyncio
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 from tests.support import fault_jobs
-from tests.support.fault_checkers import Seen, job_name
+from tests.support.fault_checkers import PODS_HERE, SCALED, Seen, job_name
 
-from fleetqueue.jobs import registry
-from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.calls import Propagation
-from fleetqueue.kube.errors import AlreadyExists, KubeError, NotFound
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, NotFound
+from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.multikueue import kinds
 from fleetqueue.testing import FleetCluster
 
 DELETES = 0.6
 """The chance that somebody who thinks of it does take a job back."""
 PROPAGATIONS: tuple[Propagation | None, ...] = (None, "Background", "Foreground", "Orphan")
+SIZES = (0, 1, 2, 3)
+SCALE_SECONDS_MAX = 600.0
 
 
 class Users:
@@ -29,16 +31,14 @@ class Users:
         manager: FleetCluster,
         workers: list[FleetCluster],
         seen: Seen,
-        settings: JobSettings,
+        kinds: Mapping[str, Resource],
         random: Random,
     ) -> None:
         self._manager = manager
         self._workers = workers
         self._seen = seen
         self._random = random
-        self._kinds = {
-            kind.resource.kind: kind.resource for kind in registry.enabled_kinds(settings)
-        }
+        self._kinds = kinds
         self.left = [obj for wish in seen.wishes.values() for obj in wish.objects]
         """What is still to be made."""
         self._inactive: set[str] = set()
@@ -48,7 +48,9 @@ class Users:
         await self._try(self._create())
 
     async def do_something(self) -> None:
-        chosen = (self._delete, self._deactivate, self.activate, self._make_local)
+        chosen = [self._delete, self._deactivate, self.activate, self._make_local]
+        if self._scaled():
+            chosen += [self._scale, self._scale]
         await self._try(self._random.choice(chosen)())
 
     async def take_back(self) -> None:
@@ -60,6 +62,15 @@ class Users:
         for name in sorted(self._inactive):
             await self._set_active(name, True)
             self._inactive.discard(name)
+
+    async def scale_up(self) -> None:
+        """Sets that have no pods get theirs back; that is refused until the last is gone."""
+        deadline = asyncio.get_running_loop().time() + SCALE_SECONDS_MAX
+        for name in self._scaled():
+            wish = self._seen.wishes[name]
+            while wish.kind == "StatefulSet" and not await self._resize(name, wish.pods_to_end):
+                assert asyncio.get_running_loop().time() < deadline, f"{name} stays at zero"
+                await asyncio.sleep(5)
 
     async def _try(self, doing: Any) -> None:
         try:
@@ -76,12 +87,38 @@ class Users:
             del self.left[0]
 
     async def _delete(self) -> None:
-        left = {job_name(_name(obj)) for obj in self.left}
-        made = [name for name in self._seen.wishes if name not in left]
+        made = self._made()
         if made and self._random.random() < DELETES:
             name = self._random.choice(made)
             self._seen.deleted.add(name)
             await self._delete_all(name)
+
+    def _made(self) -> list[str]:
+        left = {job_name(_name(obj)) for obj in self.left}
+        return [name for name in self._seen.wishes if name not in left]
+
+    def _scaled(self) -> list[str]:
+        """Those that can be, and are there."""
+        return [
+            name
+            for name in self._made()
+            if self._seen.wishes[name].kind in SCALED and name not in self._seen.deleted
+        ]
+
+    async def _scale(self) -> None:
+        name = self._random.choice(self._scaled())
+        wish = self._seen.wishes[name]
+        is_set = wish.kind == "StatefulSet"
+        await self._resize(name, self._random.choice((0, wish.pods_to_end) if is_set else SIZES))
+
+    async def _resize(self, name: str, size: int) -> bool:
+        """Whether that was allowed."""
+        kind, patch = self._kinds[self._seen.wishes[name].kind], {"spec": {"replicas": size}}
+        try:
+            await self._manager.client.patch(kind, name, patch, "default")
+        except (Forbidden, Invalid):
+            return False
+        return True
 
     async def _delete_all(self, name: str) -> None:
         """Of a group the Workload too: one whose pods are deleted waits for others."""
@@ -89,7 +126,9 @@ class Users:
         named = [(self._kinds[obj["kind"]], _name(obj)) for obj in found]
         if len(found) > 1:
             named.append((kinds.WORKLOAD, name))
-        propagation = self._random.choice(PROPAGATIONS)
+        is_left = found[0]["kind"] in PODS_HERE and self._seen.wishes[name].serves
+        # What nobody owns any more would serve for ever.
+        propagation = self._random.choice(PROPAGATIONS[:-1] if is_left else PROPAGATIONS)
         for kind, each in named:
             try:
                 await self._manager.client.delete(kind, each, "default", propagation=propagation)

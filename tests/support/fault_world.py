@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from tests.support import dispatching, fault_jobs
+from tests.support import dispatching, fault_families, fault_jobs
 from tests.support import kueue as objects
 from tests.support.dispatching import CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, TOKEN
-from tests.support.fault_checkers import MANAGER, Rows, Seen, is_ours
+from tests.support.fault_checkers import MANAGER, Rows, Seen, is_ours, job_name
 from tests.support.fault_harm import Harm
 from tests.support.fault_story import Story
 from tests.support.fault_users import Users
@@ -24,11 +24,15 @@ from tests.support.whole import CONFIGURATION
 
 from fleetqueue import kueue
 from fleetqueue.api.crds import all_crds
+from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.apiserver.instance import Instance
 from fleetqueue.apiserver.log import Row
 from fleetqueue.apiserver.registry import Registry
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.embedded.webhooks import DeclaredHook
+from fleetqueue.jobs import controller as queueing
+from fleetqueue.jobs import registry
+from fleetqueue.jobs.kind import JobKind
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.events import EventRecorder
 from fleetqueue.kube.frame import controller_of
@@ -38,7 +42,7 @@ from fleetqueue.multikueue.connections import Connections
 from fleetqueue.multikueue.session import SYSTEM_NAMESPACE
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.job import ORPHANS, job_operator
-from fleetqueue.runtime.kinds import JOB, NODE, POD
+from fleetqueue.runtime.kinds import NODE
 from fleetqueue.runtime.node_keeper import NodeKeeper
 from fleetqueue.runtime.nodes import NodeSpec, node_object
 from fleetqueue.runtime.simulated import SimulatedPods
@@ -58,11 +62,13 @@ multiKueue:
   gcInterval: {gc}s
   workerLostTimeout: {lost}s
   dispatcherName: {dispatcher}
+  externalFrameworks: [{external}]
 """
 NODE_SPEC = NodeSpec("node", mode="simulated")
 FOREIGN = 3
 """So many jobs have namesakes on workers."""
-REST_SECONDS_MAX = 4 * 3600.0
+NAMESAKES = ("Job", "Pod", "StatefulSet", "LeaderWorkerSet", "RayCluster", "RayService")
+REST_SECONDS_MAX = 3600.0
 BEGIN_SECONDS = 10.0
 QUEUEING = (objects.priority_class("high", 100), objects.flavor())
 LEFT_OUT = {
@@ -112,8 +118,8 @@ class World:
     def __init__(self, fleet: Fleet, count: int) -> None:
         self.fleet = fleet
         self.random = random.Random(f"{fleet.seed}/world")
-        self.families = fault_jobs.chosen(fleet.seed)
-        self.wishes = {each.name: each for each in fault_jobs.wishes(fleet.seed, count)}
+        self.families = fault_families.chosen(fleet.seed)
+        self.wishes = {each.name: each for each in fault_families.wishes(fleet.seed, count)}
         quota = dict.fromkeys(WORKERS, WORKER_QUOTA) | {MANAGER: MANAGER_QUOTA}
         self.seen = Seen(self.wishes, quota, self._is_given_up)
         self._connections: Connections | None = None
@@ -126,9 +132,19 @@ class World:
         frameworks = [name for family in self.families for name in family.frameworks]
         text = CONFIGURATION % ", ".join(frameworks)
         dispatcher = DISPATCHERS[fleet.seed % len(DISPATCHERS)]
-        more = SETTINGS.format(gc=GC_SECONDS, lost=LOST_SECONDS, dispatcher=dispatcher)
+        external = [f"{{name: {name}}}" for family in self.families for name in family.external]
+        more = SETTINGS.format(
+            gc=GC_SECONDS,
+            lost=LOST_SECONDS,
+            dispatcher=dispatcher,
+            external=", ".join(external),
+        )
         self._options = kueue.read_options(text, None, BLUEPRINTS)
         self._dispatching = kueue.read_options(text + more, None, BLUEPRINTS)
+        self._kinds = {
+            kind.resource.kind: kind.resource
+            for kind in (*registry.enabled_kinds(self._options.jobs), *self._queued())
+        }
 
     @property
     def manager(self) -> FleetCluster:
@@ -157,8 +173,11 @@ class World:
         await self._make_foreign()
         await asyncio.sleep(5)
         self.harm = Harm(self, self.random)
-        settings = self._options.jobs
-        self.users = Users(self.manager, self.workers, self.seen, settings, self.random)
+        self.users = Users(self.manager, self.workers, self.seen, self._kinds, self.random)
+
+    def _queued(self) -> list[JobKind]:
+        """Kinds that a controller of their own queues."""
+        return [kind for family in self.families for kind in family.queued]
 
     # Clusters
 
@@ -193,7 +212,8 @@ class World:
                 await made.client.create(crd)
             await asyncio.sleep(1)
             self._hook(made.instance)
-            for obj in (*fault_jobs.furniture(self.families), *QUEUEING):
+            furniture = [obj for family in self.families for obj in family.furniture]
+            for obj in (*furniture, *QUEUEING):
                 await made.client.create(obj)
             _FURNISHED[wanted] = await Furnished.of(made)
             await made.kill()
@@ -223,6 +243,7 @@ class World:
         """One process for queueing and for what runs jobs: that saves every other cache."""
         _silence(manager.cluster)
         kueue.install(manager, self._options)
+        self._install_queued(manager)
         self._install_runtime(manager)
         # Nobody looks at the leases here.
         keeper = NodeKeeper(manager.cluster, [NODE_SPEC], SITE, renew_seconds=1e6)
@@ -233,11 +254,16 @@ class World:
     def _install_manager(self, manager: Manager) -> None:
         _silence(manager.cluster)
         made = kueue.install(manager, self._dispatching)
+        self._install_queued(manager)
         self._connections = kueue.install_dispatching(
             manager, self._dispatching, made, self._connect
         )
         # Whoever chooses a worker reads what its queues have left, but nobody reads that here.
         _leave_out(manager, {*LEFT_OUT, "kueue-clusterqueue-controller"})
+
+    def _install_queued(self, manager: Manager) -> None:
+        for operator in queueing.operators(self._queued(), self._options.jobs):
+            manager.add(controller_of(operator)(manager.cluster))
 
     def _install_runtime(self, manager: Manager) -> None:
         _silence(manager.cluster)
@@ -260,13 +286,12 @@ class World:
         single = [
             each
             for each in self.wishes.values()
-            if each.kind in ("Job", "Pod") and len(each.objects) == 1
+            if each.kind in NAMESAKES and len(each.objects) == 1
         ]
         for wish in self.random.sample(single, min(FOREIGN, len(single))):
             for worker in self.random.sample(self.workers, 2):
                 made = await worker.client.create(fault_jobs.foreign(wish))
-                kind = POD if wish.kind == "Pod" else JOB
-                self._foreign[worker.name, wish.name] = (kind, uid_of(made))
+                self._foreign[worker.name, wish.name] = (self._kinds[wish.kind], uid_of(made))
 
     # Its life
 
@@ -289,17 +314,22 @@ class World:
         await self.harm.end(all=True)
         await self.users.activate()
         await self.users.take_back()
+        await self.users.scale_up()
         await self._wait({name for _, name in self._foreign})
         await self._remove_foreign()
         await self._wait(set())
+        if serving := self.serving():
+            self.seen.problems += [f"{each} is lost" for each in self.lost()]
+            self.seen.deleted |= serving
+            await self.users.take_back()
         await asyncio.sleep(2 * GC_SECONDS)
 
     async def _wait(self, but: set[str]) -> None:
-        """Until all are finished but these."""
+        """Until all are finished but these, or serve."""
         deadline = asyncio.get_running_loop().time() + REST_SECONDS_MAX
-        while self.unfinished() - but:
+        while left := self.unfinished() - but:
             if asyncio.get_running_loop().time() > deadline:
-                raise AssertionError(f"never finished: {self.unfinished()}")
+                raise AssertionError(self.story.of(f"{name} never finished" for name in left))
             await asyncio.sleep(10)
 
     async def _remove_foreign(self) -> None:
@@ -317,16 +347,32 @@ class World:
     # What came of it
 
     def unfinished(self) -> set[str]:
-        return self.wishes.keys() - self.seen.finished.keys() - self.seen.deleted
+        """Of those that serve, the ones that do not yet."""
+        done = {name for name in self.serving() if self.seen.serves(name)}
+        return self.wishes.keys() - self.seen.finished.keys() - self.seen.deleted - done
+
+    def serving(self) -> set[str]:
+        """Jobs that have to go on."""
+        return {wish.name for wish in self.wishes.values() if wish.serves} - self.seen.deleted
 
     def leftovers(self) -> list[str]:
-        """Of what managers sent, on all workers; pods that were made of it, too."""
-        return [
-            f"{worker}: {obj['kind']} {obj['metadata']['name']}"
+        """Of what managers sent, on all workers, and of what was made of it; of jobs that served,
+        also on the manager.
+        """
+        there = [
+            (worker, obj)
             for worker in WORKERS
             for obj in self.rows[worker].objects()
-            if is_ours(obj) or obj["kind"] in ("Workload", "Pod")
             if "local-" not in obj["metadata"]["name"]
+        ]
+        here = [
+            (MANAGER, obj)
+            for obj in self.rows[MANAGER].objects()
+            if self.wishes[job_name(obj["metadata"]["name"])].serves
+            if not (obj["kind"] == "Workload" and status.is_finished(obj))
+        ]
+        return [
+            f"{cluster}: {obj['kind']} {obj['metadata']['name']}" for cluster, obj in there + here
         ]
 
     def lost(self) -> list[str]:

@@ -55,7 +55,9 @@ def install(
 ) -> Any:
     """The whole of dispatching."""
     made = kueue.install(manager, options)
-    return parts.install(manager, settings, connect, made.metrics, lambda kind: True)
+    return parts.install(
+        manager, settings, connect, made.metrics, lambda kind: True, writer=made.writer
+    )
 
 
 async def start(

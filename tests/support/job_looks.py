@@ -7,6 +7,7 @@ from typing import Any
 
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.jobs import controller, registry
 from fleetqueue.jobs.ancestors import Family
@@ -79,12 +80,13 @@ def decide(
     settings: JobSettings = SETTINGS,
     above: Iterable[Object] = (),
     now: datetime = NOW,
+    leisure: Leisure | None = None,
 ) -> Plan:
     """What the controller of a kind does; `above` are the owners that it found."""
     observed = {title(each): each for each in above}
     look = Look(obj, now, Listed([NAMESPACE, flavor(), *around]), observed)
     family = Family.of(KINDS.values(), settings)
-    return controller.decide(KINDS[framework], settings, family, look)
+    return controller.decide(KINDS[framework], settings, family, look, leisure)
 
 
 def steps(plan: Plan, kind: type[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fleetqueue.attached import LEASE
+from fleetqueue.api.kueue.config.manager import LeaderElection
 from live.conftest import Live
 from support.ours import start_ours
 from support.ports import free_port
@@ -128,7 +128,7 @@ def _take_lease(server: Server) -> None:
         "acquireTime": now,
         "renewTime": now,
     }
-    metadata = {"name": LEASE, "namespace": NAMESPACE}
+    metadata = {"name": LeaderElection().resource_name, "namespace": NAMESPACE}
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
     path = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
     with server.client() as client:

@@ -3,7 +3,7 @@ API server stores; and what must hold, and not be left, when all is over.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -12,9 +12,12 @@ from fleetqueue.api.fleet import naming
 from fleetqueue.apiserver.log import Row
 from fleetqueue.base import codec
 from fleetqueue.fleet.decide import bindings
+from fleetqueue.kube import finalizers
 from fleetqueue.kube.resources import Object
 
 HUB = "hub"
+WRITE_SECONDS = 3.0
+"""The slowest write to the hub: delayed in bad weather, or sent again to a server that is busy."""
 Name = tuple[str, str, str]
 """Kind, namespace and name."""
 OURS = {
@@ -68,6 +71,7 @@ class Rows(dict[int, Row]):
 class Seen:
     """All that was seen on all clusters, and what was wrong with it."""
 
+    now: Callable[[], float]
     problems: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often things happened that this is all about."""
@@ -77,8 +81,8 @@ class Seen:
     """All that the hub ever had under a name."""
     _selected: dict[str, set[Name]] = field(default_factory=lambda: defaultdict(set))
     """By the base of the works' names: all that a placement ever selected."""
-    _placements: dict[str, Object] = field(default_factory=dict)
-    """The same: the placement as it is."""
+    _known: dict[str, list[tuple[float, Object]]] = field(default_factory=lambda: defaultdict(list))
+    """The same: the placement as the hub's controllers have known it, and since when."""
     _bindings: dict[str, dict[str, Object]] = field(default_factory=lambda: defaultdict(dict))
 
     def saw(self, cluster: str, obj: Object, *, is_gone: bool) -> None:
@@ -90,17 +94,15 @@ class Seen:
             if not is_gone:
                 self._contents[name_of(obj)].append(obj.get("data"))
         elif kind in ("ClusterResourcePlacement", "ResourcePlacement"):
-            self._note_placement(obj, is_gone)
+            self.counts["placements gone"] += is_gone
         elif kind in ("ClusterResourceSnapshot", "ResourceSnapshot"):
             self._note_selected(obj)
         elif kind in ("ClusterResourceBinding", "ResourceBinding"):
             self._note_binding(obj, is_gone)
 
-    def _note_placement(self, obj: Object, is_gone: bool) -> None:
-        base = base_of(obj)
-        self._placements[base] = obj
-        if is_gone:
-            self.counts["placements gone"] += 1
+    def hub_learned(self, placement: Object) -> None:
+        """The controllers of the hub have this placement in their cache from now on."""
+        self._known[base_of(placement)].append((self.now(), placement))
 
     def _note_selected(self, snapshot: Object) -> None:
         metadata = snapshot["metadata"]
@@ -127,33 +129,42 @@ class Seen:
         placement = obj["metadata"]["labels"]["kubernetes-fleet.io/parent-CRP"]
         base = naming.work_base(placement, obj["metadata"].get("namespace", ""))
         known = self._bindings[base]
-        before = known.get(obj["metadata"]["name"])
-        if is_gone:
-            known.pop(obj["metadata"]["name"], None)
-            return
+        before = known.pop(obj["metadata"]["name"], None)
         if before is not None and _is_moved(before, obj):
-            self._check_move(base, before)
-        known[obj["metadata"]["name"]] = obj
+            self._check_touched(base, before, "updated")
+        if before is not None and _is_taken_away(before, obj, is_gone):
+            self._check_touched(base, before, "removed")
+        if not is_gone:
+            known[obj["metadata"]["name"]] = obj
 
-    def _check_move(self, base: str, before: Object) -> None:
-        """A cluster that is well is given something new only while enough others are well."""
-        self.counts["updates"] += 1
-        if not _is_well(before):
+    def _check_touched(self, base: str, before: Object, how: str) -> None:
+        """A cluster that is well is given something new, or let go, only while enough others are
+        well. With the placement goes everything at once.
+        """
+        rested_on = self._rested_on(base)
+        self.counts[how] += 1
+        if not _is_well(before) or any(finalizers.is_deleting(each) for each in rested_on):
             return
-        others = [
-            each
-            for name, each in self._bindings[base].items()
-            if name != before["metadata"]["name"]
-        ]
-        placement = self._placements[base]
-        target = _target(placement, [before, *others])
+        others = list(self._bindings[base].values())
         well = sum(_is_well(each) and not bindings.is_deleting(each) for each in others)
-        least = target - _share(placement, target)
+        least, target = min(_limits(each, [before, *others]) for each in rested_on)
         if well < least:
             self.problems.append(
-                f"{base}: {before['metadata']['name']} was updated with {well} others well, and"
+                f"{base}: {before['metadata']['name']} was {how} with {well} others well, and"
                 f" {least} of {target} must be"
             )
+
+    def _rested_on(self, base: str) -> list[Object]:
+        """What the placement may have said when a write was decided on that is stored now.
+
+        Only its users write it. What they ask for holds from the moment when the hub can know of
+        it, and not for writes that are under way then: no server stores two objects at once.
+        """
+        known, oldest = self._known[base], self.now() - WRITE_SECONDS
+        past = sum(since <= oldest for since, _ in known)
+        # The last of those before is what it said at the oldest of these moments.
+        del known[: max(0, past - 1)]
+        return [placement for _, placement in known]
 
 
 def name_of(obj: Object) -> Name:
@@ -178,8 +189,19 @@ def _is_moved(before: Object, now: Object) -> bool:
     return is_bound and any(was.get(each) != now["spec"].get(each) for each in names)
 
 
+def _is_taken_away(before: Object, now: Object, is_gone: bool) -> bool:
+    """Whether what it delivered is to go from its cluster."""
+    return not bindings.is_deleting(before) and (is_gone or bindings.is_deleting(now))
+
+
 def _is_well(binding: Object) -> bool:
     return bindings.is_available(binding)
+
+
+def _limits(placement: Object, found: Iterable[Object]) -> tuple[int, int]:
+    """How many clusters must be well, of how many."""
+    target = _target(placement, found)
+    return target - _share(placement, target), target
 
 
 def _target(placement: Object, found: Iterable[Object]) -> int:

@@ -41,6 +41,7 @@ HUB_FLAGS = (
     "--resource-snapshot-creation-minimum-interval=0s",
     "--resource-changes-collection-duration=0s",
     "--metrics-bind-address=0",
+    "--health-probe-bind-address=0",
     "--enable-guard-rail=true",
     "--enable-workload=true",
 )
@@ -49,10 +50,10 @@ HUB_FLAGS = (
 class Side:
     """One kube-apiserver as a test uses it: plain requests, as its administrator."""
 
-    def __init__(self, name: str, directory: Path) -> None:
+    def __init__(self, name: str, directory: Path, controllers: Sequence[str] = ()) -> None:
         self.name = name
         self.directory = directory
-        self.server: Server = start_reference(directory)
+        self.server: Server = start_reference(directory, more_controllers=controllers)
 
     def stop(self) -> None:
         self.server.stop()
@@ -182,13 +183,13 @@ class Fleet:
         status, answer = self.hub.send("POST", path, body)
         return status == 403 and "fleet.clusterresourceplacement" in answer["message"]
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, *flags: str) -> None:
         """As a person does it who has both kubeconfigs: the agent finds its hub by a Secret."""
         member = self.members[name]
         mine, hubs = member.server.kubeconfig, self.hub.server.kubeconfig
         run(member.directory, "join", "--fleet", "--kubeconfig", str(mine), "--name", name,
             "--manager-kubeconfig", str(hubs))  # fmt: skip
-        member.spawn("member", *MEMBER_FLAGS)
+        member.spawn("member", *MEMBER_FLAGS, *flags)
 
     def join_by_environment(self, name: str) -> None:
         """As KubeFleet's own charts do it: a MemberCluster by hand, and variables for the agent."""
@@ -242,16 +243,26 @@ class Fleet:
         return "\n".join(lines)
 
 
-MEMBER_FLAGS = ("--property-provider=none",)
+MEMBER_FLAGS = (
+    "--property-provider=none",
+    "--metrics-bind-address=0",
+    "--health-probe-bind-address=0",
+)
 
 
 def start(
-    directory: Path, members: Sequence[str], hub_flags: Sequence[str] = (), hub_profile: str = ""
+    directory: Path,
+    members: Sequence[str],
+    hub_flags: Sequence[str] = (),
+    hub_profile: str = "",
+    controllers: Sequence[str] = (),
 ) -> Fleet:
-    """The servers, the hub, and what members need; nobody has joined yet."""
+    """The servers, the hub, and what members need; nobody has joined yet. `controllers`: what else
+    each kube-controller-manager runs.
+    """
     names = ("hub", *members)
     with ThreadPoolExecutor(len(names)) as pool:
-        started = [pool.submit(Side, name, directory / name) for name in names]
+        started = [pool.submit(Side, name, directory / name, controllers) for name in names]
     sides = [each.result() for each in started if each.exception() is None]
     try:
         failed = [each.exception() for each in started if each.exception() is not None]

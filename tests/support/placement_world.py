@@ -7,8 +7,10 @@ import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from tests.support import placing
+from tests.support.furnished import Furnished
 from tests.support.placement_checkers import (
     HUB,
     INTERNAL,
@@ -19,13 +21,14 @@ from tests.support.placement_checkers import (
     name_of,
 )
 
-from fleetqueue.api.crds import all_crds
-from fleetqueue.apiserver.log import Row
+from fleetqueue.apiserver import installing
 from fleetqueue.fleet import kinds
+from fleetqueue.fleet.hub import parts as hub_parts
 from fleetqueue.fleet.settings import MemberSettings, Requeue
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.testing import CALM, Fleet, FleetCluster, Weather, named, namespace
 
 MEMBERS = ("cluster-1", "cluster-2", "cluster-3", "cluster-4")
@@ -49,9 +52,14 @@ ROUND_SECONDS = 8.0
 LASTS = (1.0, 5.0, 20.0, 90.0)
 REST_SECONDS = 150.0
 SKEW_SECONDS_MAX = 60.0
-AGENT = MemberSettings("", requeue=Requeue(slow_max_seconds=5.0, fast_max_seconds=5.0))
-_FURNISHED: list[tuple[str, list[Row]]] = []
-"""The log of a server that has the kinds of placement, and what names its cluster."""
+POLLING = Requeue(slow_max_seconds=5.0, fast_max_seconds=5.0)
+POLLING_EVERY = 8
+"""In so many seeds one has members that look at everything all the time; those of the others have
+to notice what happens.
+"""
+BEGIN_SECONDS = 10.0
+_FURNISHED: list[Furnished] = []
+"""A server that has the kinds of placement, once there is one."""
 
 
 class PlacementWorld:
@@ -60,21 +68,24 @@ class PlacementWorld:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.random = random.Random(f"{fleet.seed}/placements")
-        self.seen = Seen()
+        self.seen = Seen(asyncio.get_running_loop().time)
         self.rows: dict[str, Rows] = {}
         self._lasting: list[tuple[float, Callable[[], Any]]] = []
         self._count = 0
+        is_polling = fleet.seed % POLLING_EVERY == 0
+        self._agent = MemberSettings("", requeue=POLLING if is_polling else Requeue())
 
     # Before it begins
 
     async def start(self) -> None:
+        await self._furnish()
         hub = placing.Side(await self._add_cluster(HUB))
         self.world = placing.World(self.fleet, hub, {})
         await hub.create(namespace(kinds.SYSTEM_NAMESPACE), namespace(SHARED))
-        self.world.run_hub(placing.IMMEDIATE)
+        self._run_hub()
         for name in MEMBERS:
             self.world.members[name] = placing.Side(await self._add_cluster(name))
-            self.world.run_member(name, AGENT)
+            self.world.run_member(name, self._agent)
             labels = {"env": self.random.choice(("prod", "canary"))}
             await hub.create(placing.member_cluster(name, labels=labels))
         await self._make_objects()
@@ -82,28 +93,35 @@ class PlacementWorld:
 
     async def _add_cluster(self, name: str) -> FleetCluster:
         skew = self.random.choice((0.0, self.random.uniform(-1, 1) * SKEW_SECONDS_MAX))
-        cluster = await self.fleet.add_cluster(name, skew_seconds=skew)
-        await self._furnish(cluster)
-        self.rows[name] = Rows(cluster.log.rows, name, self.seen)
-        cluster.log.rows = self.rows[name]
-        return cluster
+        uid = str(UUID(int=self.random.getrandbits(128), version=4))
+        self.rows[name] = Rows(_FURNISHED[0].rows_for(uid), name, self.seen)
+        return await self.fleet.add_cluster(name, skew_seconds=skew, rows=self.rows[name])
 
-    async def _furnish(self, cluster: FleetCluster) -> None:
-        """The kinds are made once, since that takes longest; the others get the log of it."""
-        own = uid_of(await cluster.client.get(NAMESPACES, "kube-system"))
+    async def _furnish(self) -> None:
+        """By a server that is none of the fleet's."""
         if not _FURNISHED:
-            for crd in all_crds():
-                if crd["spec"]["group"] in placing.GROUPS:
-                    await cluster.client.create(crd)
-            _FURNISHED.append((own, list(cluster.log.rows.values())))
-            return
-        theirs, rows = _FURNISHED[0]
-        await cluster.kill()
-        names = (theirs.encode(), own.encode())
-        cluster.log.rows = {
-            row.revision: row._replace(value=row.value.replace(*names)) for row in rows
-        }
-        await cluster.start()
+            made = FleetCluster("template", self.fleet.clock, "template")
+            await made.start()
+            await installing.install(made.instance.core, placing.fleet_crds())
+            await asyncio.sleep(1)
+            _FURNISHED.append(await Furnished.of(made))
+            await made.kill()
+        # Whoever makes it needs some time for it; what follows must not depend on that.
+        await asyncio.sleep(BEGIN_SECONDS - asyncio.get_running_loop().time())
+
+    def _run_hub(self) -> None:
+        hub = self.world.hub
+
+        def install(manager: Manager) -> None:
+            hub_parts.install(manager, placing.IMMEDIATE, hub.metrics)
+            for scope in kinds.SCOPES:
+                manager.cluster.informer(scope.placement).listen(self._hub_learned)
+
+        hub.restart = self.fleet.run_all(install, hub.cluster)
+
+    def _hub_learned(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self.seen.hub_learned(new)
 
     async def _make_objects(self) -> None:
         hub = self.world.hub

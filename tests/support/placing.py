@@ -29,6 +29,8 @@ from fleetqueue.testing import Fleet, FleetCluster, namespace
 MEMBERS = ("cluster-1", "cluster-2", "cluster-3")
 IMMEDIATE = HubSettings(snapshot_interval_seconds=0.0, collection_seconds=0.0)
 """Changes are taken up at once, as in the suites that compare with KubeFleet."""
+BUSY = replace(IMMEDIATE, steps_at_once=0)
+"""What belongs together is written together from the first on."""
 GROUPS = ("cluster.kubernetes-fleet.io", "placement.kubernetes-fleet.io", "multicluster.x-k8s.io")
 
 

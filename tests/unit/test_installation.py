@@ -212,3 +212,34 @@ def test_the_account_is_bound_to_its_roles() -> None:
     }
     reader = bound["kueue-visibility-server-auth-reader"]
     assert reader["metadata"]["namespace"] == "kube-system"
+
+
+@pytest.mark.rule("HAR-1")
+def test_with_an_image_the_controllers_run_in_the_cluster() -> None:
+    options = attached.AttachOptions(kueue.read_options(None), image="made/here:1", replicas=2)
+
+    [made] = [
+        each
+        for each in installation.objects(attached.wanted(options))
+        if each["kind"] == "Deployment"
+    ]
+
+    assert made["metadata"]["name"] == "kueue-controller-manager"
+    assert made["metadata"]["namespace"] == "kueue-system"
+    assert made["spec"]["replicas"] == 2
+    pod = made["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "kueue-controller-manager"
+    [container] = pod["containers"]
+    assert (container["name"], container["image"]) == ("manager", "made/here:1")
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
+    assert pod["volumes"] == [
+        {"name": "configuration", "configMap": {"name": "kueue-manager-config"}}
+    ]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert ports == {"webhooks": 9443, "visibility": 8082, "probes": 8081}
+
+
+def test_without_an_image_they_run_elsewhere() -> None:
+    options = attached.AttachOptions(kueue.read_options(None))
+    kinds = {each["kind"] for each in installation.objects(attached.wanted(options))}
+    assert "Deployment" not in kinds

@@ -95,3 +95,27 @@ def test_gates_of_the_command_line(text: str, found: dict[str, bool]) -> None:
 def test_a_gate_without_a_value_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="PartialAdmission"):
         gates.read_gates(text)
+
+
+@pytest.mark.rule("EXT-4")
+@pytest.mark.parametrize(
+    ("frameworks", "name", "is_refused"),
+    [
+        ("[batch/job, ray.io/raycluster]", "RayCluster.v1.ray.io", True),
+        ("[statefulset]", "StatefulSet.v1.apps", True),
+        ("[batch/job]", "RayCluster.v1.ray.io", False),
+        ("[deployment]", "Deployment.v1.apps", False),
+    ],
+)
+def test_a_kind_has_one_adapter(frameworks: str, name: str, is_refused: bool) -> None:
+    text = f"integrations: {{frameworks: {frameworks}}}\n"
+    text += f"multiKueue: {{externalFrameworks: [{{name: Foo.v1.a.io}}, {{name: {name}}}]}}\n"
+    if not is_refused:
+        assert read_options(HEAD + text)
+        return
+    with pytest.raises(InvalidInput) as refused:
+        read_options(HEAD + text)
+    assert (
+        f'multiKueue.externalFrameworks[1].name: Invalid value: "{name}":'
+        " conflicts with a built-in MultiKueue adapter"
+    ) in str(refused.value)

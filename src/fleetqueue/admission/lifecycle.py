@@ -4,7 +4,7 @@ The order of the steps is a promise: the first that has something to write ends 
 it wrote starts the next one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
@@ -51,8 +51,10 @@ def retain_finished(turn: Turn) -> bool:
     finished = turn.condition(status.FINISHED)
     if finished is None or finished["status"] != "True":
         return False
-    span = turn.settings.after_finished
-    if span is None or turn.workload["metadata"].get("deletionTimestamp"):
+    span, metadata = turn.settings.after_finished, turn.workload["metadata"]
+    # The copy of a manager's workload is the manager's to delete, once it knows of the end.
+    is_copy = labels.MULTIKUEUE_ORIGIN in (metadata.get("labels") or {})
+    if span is None or is_copy or metadata.get("deletionTimestamp"):
         return True
     ends_at = parse_time(finished["lastTransitionTime"]) + span
     if turn.now < ends_at:
@@ -174,16 +176,20 @@ def follow_checks(turn: Turn) -> bool:
     wanted = turn.facts.checks
     if wanted is None:
         return False
-    known = {check["name"]: check for check in status.checks_of(turn.workload)}
-    if sorted(known) == sorted(wanted):
+    if sorted(check["name"] for check in status.checks_of(turn.workload)) == sorted(wanted):
         return False
-    moment = format_time(turn.now)
-    fresh = {"state": "Pending", "lastTransitionTime": moment, "message": ""}
-    checks = [known.get(name, {"name": name, **fresh}) for name in sorted(wanted)]
+    checks = listed(turn.workload, wanted, turn.now)
     version = {"resourceVersion": version_of(turn.workload)}
     patch = {"metadata": version, "status": {"admissionChecks": checks or None}}
     turn.plan.add(Patch(turn.workload, patch, "status"))
     return True
+
+
+def listed(workload: Json, wanted: Iterable[str], now: datetime) -> list[Json]:
+    """These checks, each with the state that it has, or new."""
+    known = {check["name"]: check for check in status.checks_of(workload)}
+    fresh = {"state": "Pending", "lastTransitionTime": format_time(now), "message": ""}
+    return [known.get(name, {"name": name, **fresh}) for name in sorted(wanted)]
 
 
 def mirror_preemption_gates(turn: Turn) -> bool:
@@ -209,13 +215,17 @@ def admit(turn: Turn) -> bool:
         return False
     made = status.settle_admitted(turn.workload, turn.now, turn.settings.wording)
     if status.is_admitted(made):
-        reserved = turn.condition(status.QUOTA_RESERVED)
-        assert reserved is not None
-        waited = (turn.now - parse_time(reserved["lastTransitionTime"])).total_seconds()
-        queue = turn.workload["status"]["admission"]["clusterQueue"]
-        text = f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
-        turn.note("Admitted", text)
+        turn.note(status.ADMITTED, admitted_text(turn.workload, turn.now))
     return turn.write(made)
+
+
+def admitted_text(workload: Json, now: datetime) -> str:
+    """What is told when one that holds quota is admitted."""
+    reserved = status.find_condition(workload, status.QUOTA_RESERVED)
+    assert reserved is not None
+    waited = (now - parse_time(reserved["lastTransitionTime"])).total_seconds()
+    queue = workload["status"]["admission"]["clusterQueue"]
+    return f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited:.0f}s"
 
 
 def judge_checks(turn: Turn) -> bool:

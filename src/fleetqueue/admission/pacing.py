@@ -5,13 +5,16 @@ while little happens, and later, or not at all where it is over by then, while m
 from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 
+from fleetqueue.kube.plan import Plan, Status
 from fleetqueue.kube.remembered import Remembered
+from fleetqueue.kube.resources import Object
 
 REASONS_PER_SECOND = 10.0
 REASONS_AT_ONCE = 100
 REASONS_UNDER_WAY_MAX = 2
 """Of workloads that are told why they wait: where answers take long, fewer are told."""
-COUNTERS_PER_SECOND = 5.0
+COUNTERS_PER_SECOND = 2.0
+COUNTERS_AT_ONCE = 10
 COUNTERS_SECONDS_MIN = 1.0
 """How long after a change of a workload the counters of its queues follow at the earliest."""
 COUNTERS_SECONDS_MAX = 60.0
@@ -42,15 +45,32 @@ class Pace:
 
     def __init__(self, now: Now) -> None:
         self._now = now
-        self._budget = Budget(now, COUNTERS_PER_SECOND)
+        self._budget = Budget(now, COUNTERS_PER_SECOND, COUNTERS_AT_ONCE)
         self._rests_until: Remembered[datetime] = Remembered()
 
     def wrote(self, who: Hashable) -> None:
-        rest = min(self._budget.take(), COUNTERS_SECONDS_MAX)
+        rest = max(COUNTERS_SECONDS_MIN, min(self._budget.take(), COUNTERS_SECONDS_MAX))
         self._rests_until.put(who, self._now() + timedelta(seconds=rest))
 
     def after(self, who: Hashable) -> float:
-        """In how many seconds the counters of this queue are looked at again."""
+        """In how many seconds the counters of this queue are looked at when they change now."""
+        return max(COUNTERS_SECONDS_MIN, self.rest(who))
+
+    def rest(self, who: Hashable) -> float:
+        """For how many seconds they are not written again."""
         until = self._rests_until.get(who)
-        rest = 0.0 if until is None else (until - self._now()).total_seconds()
-        return max(COUNTERS_SECONDS_MIN, rest)
+        return 0.0 if until is None else max(0.0, (until - self._now()).total_seconds())
+
+
+def told(pace: Pace, who: Hashable, queue: Object, made: Object) -> Plan:
+    """The status of a queue: whether it is active at once, its counters when their turn has come.
+    Each write wakes its own queue again, and a busy one has new counters by then.
+    """
+    before = queue.get("status")
+    if made == before:
+        return Plan()
+    is_new = before is None or before.get("conditions") != made.get("conditions")
+    if not is_new and (rest := pace.rest(who)) > 0:
+        return Plan(after=rest)
+    pace.wrote(who)
+    return Plan([Status(made)])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fleetqueue.admission import workers
+from fleetqueue.admission.check_lists import CheckLists
 from fleetqueue.admission.controllers import in_use
 from fleetqueue.admission.controllers.cluster_queue import cluster_queue_operator
 from fleetqueue.admission.controllers.cohort import cohort_operator
@@ -31,6 +32,7 @@ class Admission:
 
     ledger: Ledger
     scheduler: Scheduler
+    writer: Writer
     metrics: Metrics
 
 
@@ -42,12 +44,13 @@ def install(
     now = cluster.clock.now
     ledger = Ledger(settings.queueing, settings.reading, now)
     follow(cluster, ledger)
-    writer = Writer(cluster, ledger, settings.life.wording, now)
+    lists = CheckLists(now)
+    writer = Writer(cluster, ledger, settings.life.wording, now, lists)
     scheduler = Scheduler(ledger, writer, now)
     metrics = metrics or Metrics()
     pace = Pace(now)
     for operator in (
-        workload_operator(ledger, settings.life),
+        workload_operator(ledger, settings.life, lists),
         cluster_queue_operator(ledger, pace),
         local_queue_operator(ledger, pace),
         cohort_operator(ledger, pace),
@@ -68,4 +71,4 @@ def install(
     )
     metrics.sources.append(partial(workers.readings, manager))
     observe(cluster, Observer(ledger, metrics, settings.metrics, now), scheduler)
-    return Admission(ledger, scheduler, metrics)
+    return Admission(ledger, scheduler, writer, metrics)

@@ -79,6 +79,7 @@ class Scheduler:
         try:
             while True:
                 await self._wake.wait()
+                await self._writer.caught_up()
                 self._wake.clear()
                 self._collect()
                 heads = self._heads()

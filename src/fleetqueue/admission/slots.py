@@ -27,6 +27,21 @@ class Slots:
         self._busy = 0
         self._best: float | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._watchers: list[asyncio.Future[None]] = []
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether as many wait for their turn as may be under way at once: whatever else is decided
+        now is written no sooner, and is decided better later.
+        """
+        return len(self._waiting) >= self.limit
+
+    async def caught_up(self) -> None:
+        """Returns when it is no longer behind."""
+        while self.is_behind:
+            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._watchers.append(watcher)
+            await watcher
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
@@ -69,3 +84,8 @@ class Slots:
             if not turn.done():
                 self._busy += 1
                 turn.set_result(None)
+        if self._watchers and not self.is_behind:
+            for watcher in self._watchers:
+                if not watcher.done():
+                    watcher.set_result(None)
+            self._watchers.clear()

@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
+from fleetqueue.admission.check_lists import CheckLists, is_untried
 from fleetqueue.admission.controllers.workload import checks_for
 from fleetqueue.admission.delivery import deliver
 from fleetqueue.admission.kinds import WORKLOAD
 from fleetqueue.admission.ledger import Ledger
+from fleetqueue.admission.lifecycle import listed
 from fleetqueue.admission.pacing import (
     REASONS_AT_ONCE,
     REASONS_PER_SECOND,
@@ -36,7 +38,7 @@ TRIES_MAX = 3
 """How often a write is made anew where the workload changed meanwhile."""
 TELLS_MAX = 8
 """The same for why it waits: much is written to a new workload, and nobody may tell that again."""
-LISTED_SECONDS_MAX = 0.5
+LISTED_SECONDS_MAX = 2.0
 """So long a reservation waits for the list of checks that another writes."""
 REPLACED = "due to workload slice aggregation"
 
@@ -45,12 +47,21 @@ class Writer:
     """Each method says whether its write was accepted; none raises for a refusal."""
 
     def __init__(
-        self, cluster: Cluster, ledger: Ledger, wording: Wording, now: Callable[[], datetime]
+        self,
+        cluster: Cluster,
+        ledger: Ledger,
+        wording: Wording,
+        now: Callable[[], datetime],
+        lists: CheckLists | None = None,
     ) -> None:
+        self.goes_on: Callable[[Json], Json] | None = None
+        """Given a workload with quota, while much happens: with what would be written to it next.
+        """
         self._cluster = cluster
         self._ledger = ledger
         self._wording = wording
         self._now = now
+        self._lists = lists or CheckLists(now)
         self._slots = Slots()
         self._locks: dict[Key, asyncio.Lock] = {}
         self._reasons: dict[Key, Wait] = {}
@@ -59,6 +70,10 @@ class Writer:
         self._telling = asyncio.Semaphore(REASONS_UNDER_WAY_MAX)
         self._unsaid: set[Key] = set()
         """Those of them whose turn has not come yet."""
+
+    async def caught_up(self) -> None:
+        """Returns when there is use in deciding more."""
+        await self._slots.caught_up()
 
     async def reserve(self, decision: Admit) -> bool:
         key, now = decision.workload.key, self._now()
@@ -82,12 +97,7 @@ class Writer:
                 return None
             if generation is not None and obj["metadata"].get("generation") != generation:
                 return None
-            with_quota = status.reserve(obj, decision.admission, now, wording=self._wording)
-            checks = checks_for(queue, with_quota)
-            made = status.reserve(
-                obj, decision.admission, now, checks=checks, wording=self._wording
-            )
-            made = self._with_cluster(made, decision)
+            made = self._with_quota(obj, decision, queue, now)
             if await self._apply(made):
                 return made
             # Somebody else's status came first: what was decided holds while the spec does.
@@ -96,15 +106,28 @@ class Writer:
             generation = obj["metadata"].get("generation")
         return None
 
+    def _with_quota(self, obj: Json, decision: Admit, queue: ClusterQueue, now: datetime) -> Json:
+        """And, while much happens, with its checks and with what dispatching says to it."""
+        admission, wording = decision.admission, self._wording
+        checks = checks_for(queue, status.reserve(obj, admission, now, wording=wording))
+        goes_on = bool(checks) and not self._lists.are_apart(obj)
+        if goes_on and is_untried(obj):
+            obj = status.changed(obj, admissionChecks=listed(obj, checks, now))
+        made = status.reserve(obj, admission, now, checks=checks, wording=wording)
+        made = self._with_cluster(made, decision)
+        return self.goes_on(made) if goes_on and self.goes_on is not None else made
+
     async def _await_checks(self, key: Key, queue: ClusterQueue | None) -> None:
         """The checks of a new workload are listed in this very moment, by its controller: of two
-        writes at once the server would refuse one.
+        writes at once the server would refuse one. That is, where they are not left to us.
         """
         obj = self._ledger.workload(key)
-        if obj is None or queue is None:
+        if obj is None or queue is None or not queue.checks:
             return
-        listed = {check["name"] for check in status.checks_of(obj)}
-        if not listed.issuperset(checks_for(queue, obj)):
+        if is_untried(obj) and not self._lists.are_apart(obj):
+            return
+        known = {check["name"] for check in status.checks_of(obj)}
+        if not known.issuperset(checks_for(queue, obj)):
             workloads = self._cluster.informer(WORKLOAD)
             await workloads.wait_changed(key, version_of(obj), LISTED_SECONDS_MAX)
 

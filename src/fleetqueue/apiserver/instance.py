@@ -22,6 +22,7 @@ from fleetqueue.apiserver.custom import CustomKinds
 from fleetqueue.apiserver.discovery import Discovery
 from fleetqueue.apiserver.feed import Feed
 from fleetqueue.apiserver.hooks.chain import own_hooks
+from fleetqueue.apiserver.hooks.policies import AdmissionPolicies
 from fleetqueue.apiserver.hooks.resource_quota import ResourceQuotas
 from fleetqueue.apiserver.hooks.webhooks import Webhooks
 from fleetqueue.apiserver.internal import Internal
@@ -83,10 +84,13 @@ class Instance:
         webhooks = Webhooks(self.core)
         self.core.conversion_remote = webhooks.remote
         quotas = ResourceQuotas(self.core)
-        self.core.hooks = hooks.Hooks(own_hooks(self.core, self.gate), webhooks, [quotas])
+        policies = AdmissionPolicies(self.core)
+        own = [*own_hooks(self.core, self.gate), policies]
+        self.core.hooks = hooks.Hooks(own, webhooks, [quotas])
         self._keepers: list[Keeper] = [
             RbacKeeper(self.core, self.rbac),
             webhooks,
+            policies,
             *all_keepers(self.core, self.internal, issuer, settings.authority, quotas.ledger),
         ]
         self._followers_of: dict[str, list[Keeper]] = {}

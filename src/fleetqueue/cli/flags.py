@@ -23,6 +23,8 @@ class Flag:
     """`span`: a duration, in seconds; `list`: several, divided by commas or semicolons."""
     least: float | None = None
     most: float | None = None
+    why_idle: str = ""
+    """Why it has no effect, for whoever gives it all the same."""
 
     @property
     def parameter(self) -> str:
@@ -50,6 +52,19 @@ def values(flags: Iterable[Flag], given: Mapping[str, Any]) -> dict[str, Any]:
         if flag.field:
             found[flag.field] = tuple(_items(value)) if flag.kind == "list" else value
     return found
+
+
+def idle(flags: Iterable[Flag], given: Mapping[str, Any]) -> list[str]:
+    """What to tell of flags that were given and change nothing."""
+    return [
+        f"--{flag.name} has no effect: {flag.why_idle}"
+        for flag in flags
+        if flag.why_idle and given[flag.parameter] != _default(flag)
+    ]
+
+
+def _default(flag: Flag) -> Any:
+    return _span(flag.default) if flag.kind == "span" else flag.default
 
 
 def _option(flag: Flag) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

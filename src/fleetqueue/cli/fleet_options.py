@@ -12,9 +12,12 @@ from fleetqueue.cli import flags, hub_flags, member_flags
 from fleetqueue.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from fleetqueue.base.backoff import Backoff
     from fleetqueue.fleet.attached.hub import HubOptions
     from fleetqueue.fleet.attached.member import MemberOptions
     from fleetqueue.fleet.webhooks.policies import Policy
+    from fleetqueue.kube.allowance import Rate
+    from fleetqueue.kube.leader import Terms
 
 
 def hub_options(
@@ -22,7 +25,6 @@ def hub_options(
 ) -> "HubOptions":
     from fleetqueue.fleet.attached.hub import HubOptions
     from fleetqueue.fleet.settings import HubSettings
-    from fleetqueue.kube.leader import Terms
 
     told = flags.values(hub_flags.SETTINGS, given)
     settings = HubSettings(**told, policies=_policies(given))
@@ -31,10 +33,14 @@ def hub_options(
     if settings.skipped_apis and settings.allowed_apis:
         text = "only one of --skipped-propagating-apis and --allowed-propagating-apis may be given"
         raise click.UsageError(text)
+    flags.values(hub_flags.PASSIVE, given)
+    if given["use_cert_manager"] and not settings.enable_workload:
+        raise click.UsageError(
+            "--use-cert-manager needs --enable-workload: its pods run on the hub"
+        )
     election = flags.values(hub_flags.ELECTION, given)
-    spans = [timedelta(seconds=election.pop(name)) for name in ("lease", "renew_deadline", "retry")]
-    if not spans[0] > spans[1] > spans[2] * 2:
-        raise click.UsageError("a lease must outlast its renewal, and that several tries")
+    terms = _terms(election)
+    election_rate = _rate(election.pop("election_qps"), election.pop("election_burst"))
     reach = flags.values(hub_flags.REACH, given)
     connection = reach.pop("connection")
     if connection not in ("url", "service"):
@@ -47,11 +53,55 @@ def hub_options(
         kubeconfig,
         context,
         url=webhook_url,
-        terms=Terms(*spans),
+        terms=terms,
+        election_rate=election_rate,
+        **_pace(given),
         **reach,
         **election,
         **more,
     )
+
+
+def _terms(election: dict[str, Any]) -> "Terms":
+    """Takes the three spans out of what is said about an election."""
+    from fleetqueue.kube.leader import Terms
+
+    spans = [timedelta(seconds=election.pop(name)) for name in ("lease", "renew_deadline", "retry")]
+    if not spans[0] > spans[1] > spans[2] * 2:
+        raise click.UsageError("a lease must outlast its renewal, and that several tries")
+    return Terms(*spans)
+
+
+def _pace(given: dict[str, Any]) -> dict[str, Any]:
+    """How fast a hub works."""
+    told = flags.values(hub_flags.PACE, given)
+    placements = told["placements_max"]
+    if placements and not 10 <= placements <= 200:
+        hint = "--max-concurrent-cluster-placement"
+        raise click.BadParameter("must be from 10 to 200", param_hint=hint)
+    return {
+        "rate": _rate(told["hub_qps"], told["hub_burst"]),
+        "placements_max": placements,
+        "backoff": _backoff(told["first_seconds"], told["cap_seconds"]),
+    }
+
+
+def _backoff(first: float, cap: float) -> "Backoff | None":
+    """None where both are what KubeFleet has: controllers then have their own."""
+    from fleetqueue.base.backoff import Backoff
+
+    if first > cap:
+        hint = "--rate-limiter-max-delay"
+        raise click.BadParameter("is shorter than the first delay", param_hint=hint)
+    return None if (first, cap) == (0.005, 60.0) else Backoff(first, cap)
+
+
+def _rate(per_second: float, burst: int) -> "Rate | None":
+    from fleetqueue.kube.allowance import Rate
+
+    if per_second < 0 or burst < 1:
+        raise click.UsageError("a rate must not be negative, and a burst at least 1")
+    return Rate(per_second, burst) if per_second else None
 
 
 def _policies(given: dict[str, Any]) -> "tuple[Policy, ...]":
@@ -78,6 +128,9 @@ def member_options(
     found = hub_from(os.environ, **flags.values(member_flags.HUB, given))
     told = flags.values(member_flags.SETTINGS, given)
     minutes = flags.values((member_flags.DELETION,), given)["minutes"]
+    at = flags.values(member_flags.ADDRESSES, given)
+    pace = flags.values(member_flags.PACE, given)
+    election = flags.values(member_flags.ELECTION, given)
     settings = MemberSettings(
         name=name or (found[0] if found else ""),
         requeue=requeue,
@@ -85,7 +138,18 @@ def member_options(
         prices=_prices(prices),
         **told,
     )
-    return MemberOptions(settings, kubeconfig, context, None if found is None else found[1])
+    return MemberOptions(
+        settings,
+        kubeconfig,
+        context,
+        None if found is None else found[1],
+        metrics_addresses=(at["metrics"], at["hub_metrics"]),
+        health_addresses=(at["health"], at["hub_health"]),
+        hub_rate=_rate(pace["hub_qps"], pace["hub_burst"]),
+        own_rate=_rate(pace["own_qps"], pace["own_burst"]),
+        terms=_terms(election),
+        **election,
+    )
 
 
 def _prices(file: Path | None) -> dict[str, float]:

@@ -3,6 +3,8 @@
 from fleetqueue.cli.flags import Flag
 
 HOUR = 3600.0
+NO_PPROF = "pprof is of Go programs; a sampling profiler attaches to this one from outside"
+OWN_DELAY = "what failed waits for its own delay alone, however much else did"
 SETTINGS = (
     Flag("kueue-aware-placements", "is_job_aware", True,
          "Jobs are followed to their end, and what a queue changes of them is no drift."),
@@ -14,6 +16,8 @@ SETTINGS = (
          "Only masters may change labels of fleet members."),
     Flag("enable-workload", "enable_workload", False, "Allow pods and ReplicaSets on the hub."),
     Flag("enable-pdbs", "enable_pdbs", True, "Allow PodDisruptionBudgets on the hub."),
+    Flag("leave-jobs-to-members", "leaves_jobs_to_members", False,
+         "No controller of the hub touches new Jobs, so that they show what members report."),
     Flag("enable-cluster-inventory-apis", "enable_cluster_inventory", True,
          "Show members as ClusterProfiles."),
     Flag("enable-staged-update-run-apis", "enable_update_runs", True, "Run staged updates."),
@@ -40,6 +44,32 @@ SETTINGS = (
     Flag("enable-admission-policy-manager", "", False, "Keep admission policies on the hub."),
     Flag("admission-policy-manager-config", "", "", "A file that says which, as YAML."),
 )  # fmt: skip
+PACE = (
+    Flag("hub-api-qps", "hub_qps", 0.0,
+         "How many calls a second the API server gets at most; 0: no limit."),
+    Flag("hub-api-burst", "hub_burst", 1000, "How many at once after a rest."),
+    Flag("max-concurrent-cluster-placement", "placements_max", 0,
+         "How many placements are at work at once, from 10 to 200; 0: as suits this program."),
+    Flag("rate-limiter-base-delay", "first_seconds", "5ms",
+         "How long what failed waits at first; doubled each time.", "span"),
+    Flag("rate-limiter-max-delay", "cap_seconds", "60s",
+         "How long it waits at most. Controllers have delays of their own where neither is given.",
+         "span"),
+)  # fmt: skip
+PASSIVE = (
+    Flag("enable-pprof", "", False, "Of no effect.", why_idle=NO_PPROF),
+    Flag("pprof-port", "", 6065, "Of no effect.", why_idle=NO_PPROF),
+    Flag("resync-period", "", "6h", "Of no effect.", "span", HOUR, 12 * HOUR,
+         why_idle="caches follow their watches, and need no list by the clock"),
+    Flag("use-cert-manager", "", False, "Of no effect.",
+         why_idle="the hub makes the certificate of its webhooks itself, and renews it"),
+    Flag("concurrent-resource-change-syncs", "", 20, "Of no effect.", "", 1, 100,
+         why_idle="changes of selected objects are told as they come, and nobody queues for them"),
+    Flag("rate-limiter-qps", "", 10, "Of no effect.", why_idle=OWN_DELAY),
+    Flag("rate-limiter-bucket-size", "", 100, "Of no effect.", why_idle=OWN_DELAY),
+    Flag("work-pending-grace-period", "", "15s", "Of no effect.", "span",
+         why_idle="KubeFleet ignores it as well"),
+)  # fmt: skip
 ELECTION = (
     Flag("leader-elect", "elects", False, "Work only while holding the lease."),
     Flag("leader-election-namespace", "election_namespace", "fleet-system",
@@ -48,6 +78,10 @@ ELECTION = (
     Flag("leader-renew-deadline", "renew_deadline", "45s", "How long the leader tries to renew it.",
          "span"),
     Flag("leader-retry-period", "retry", "5s", "How often anyone tries.", "span"),
+    Flag("leader-election-qps", "election_qps", 250.0,
+         "How many calls a second that may take.", least=10, most=1000),
+    Flag("leader-election-burst", "election_burst", 1000, "How many at once after a rest.",
+         least=10, most=2000),
 )  # fmt: skip
 REACH = (
     Flag("webhook-client-connection-type", "connection", "service",
@@ -55,4 +89,7 @@ REACH = (
     Flag("webhook-service-name", "service", "fleetwebhook", "The Service before them."),
     Flag("metrics-bind-address", "metrics_address", ":8080",
          "Where metrics are served; 0: nowhere."),
+    Flag("health-probe-bind-address", "health_address", ":8081",
+         "Where /healthz and /readyz are answered; 0: nowhere."),
 )  # fmt: skip
+ALL = (*SETTINGS, *REACH, *ELECTION, *PACE, *PASSIVE)

@@ -1,7 +1,9 @@
 """The flags of a member, by the names that KubeFleet's member agent has for them."""
 
 from fleetqueue.cli.flags import Flag
+from fleetqueue.cli.hub_flags import NO_PPROF
 
+OWN_PRICES = "no cloud is asked; prices come from --node-prices, or an annotation of the nodes"
 LIMITER = "work-applier-requeue-rate-limiter"
 SETTINGS = (
     Flag("kueue-aware-placements", "is_job_aware", True,
@@ -44,8 +46,37 @@ HUB = (
 )  # fmt: skip
 DELETION = Flag("deletion-wait-time", "minutes", 5,
                 "How many minutes what a Work placed has to go.", least=1, most=60)  # fmt: skip
-PASSIVE = (
-    Flag("region", "", "", "Understood, and of no effect: prices come from --node-prices."),
-    Flag("cloud-config", "", "", "The same."),
-    Flag("enable-v1beta1-apis", "", True, "Of no effect."),
+ADDRESSES = (
+    Flag("metrics-bind-address", "metrics", ":8090", "Where metrics are served; 0: nowhere."),
+    Flag("hub-metrics-bind-address", "hub_metrics", "0", "The same page once more."),
+    Flag("health-probe-bind-address", "health", ":8091",
+         "Where /healthz and /readyz are answered; 0: nowhere."),
+    Flag("hub-health-probe-bind-address", "hub_health", "0", "The same once more."),
 )  # fmt: skip
+PACE = (
+    Flag("hub-api-qps", "hub_qps", 0.0,
+         "How many calls a second the hub gets at most; 0: no limit."),
+    Flag("hub-api-burst", "hub_burst", 500, "How many at once after a rest."),
+    Flag("member-api-qps", "own_qps", 0.0, "The same for the member itself."),
+    Flag("member-api-burst", "own_burst", 1000, "The same for the member itself."),
+)  # fmt: skip
+ELECTION = (
+    Flag("leader-elect", "elects", False, "Work only while holding the lease."),
+    Flag("leader-election-namespace", "election_namespace", "kube-system",
+         "Where the lease is, on the member."),
+    Flag("leader-lease-duration", "lease", "15s", "How long it holds.", "span"),
+    Flag("leader-renew-deadline", "renew_deadline", "10s", "How long the leader tries to renew it.",
+         "span"),
+    Flag("leader-retry-period", "retry", "2s", "How often anyone tries.", "span"),
+)  # fmt: skip
+PASSIVE = (
+    Flag("enable-pprof", "", False, "Of no effect.", why_idle=NO_PPROF),
+    Flag("pprof-port", "", 6065, "Of no effect.", why_idle=NO_PPROF),
+    Flag("hub-pprof-port", "", 6066, "Of no effect.", why_idle=NO_PPROF),
+    Flag("region", "", "", "Of no effect.", why_idle=OWN_PRICES),
+    Flag("cloud-config", "", "/etc/kubernetes/provider/config.json", "Of no effect.",
+         why_idle=OWN_PRICES),
+    Flag("enable-v1beta1-apis", "", True, "Of no effect.",
+         why_idle="there is no other version to enable instead"),
+)  # fmt: skip
+ALL = (*SETTINGS, DELETION, *REQUEUE, *HUB, *ADDRESSES, *PACE, *ELECTION, *PASSIVE)

@@ -43,16 +43,16 @@ class HubHook(Hook):
 
     def validate(self, operation: Operation) -> None:
         review = self._review(operation)
+        # An API server asks its policies before its webhooks.
+        policy = policies.first_denying(self._policies, review)
+        if policy is not None:
+            raise _by_policy(policy, review)
         for each in self._refusals:
             if not each.concerns(review, self._around.source) or each.refuse is None:
                 continue
             if text := each.refuse(review, self._around):
                 lead = f'admission webhook "{each.name}" denied the request: '
                 raise problems.ApiError(403, "Forbidden", f"{lead}{text}")
-        if text := policies.denied(self._policies, review):
-            named = f'{review.plural} "{review.name}" is forbidden: {text}'
-            details = {"name": review.name, "kind": review.plural, "causes": [{"message": text}]}
-            raise problems.ApiError(403, "Forbidden", named, details)
 
     def _is_cluster_scoped(self, group: str, version: str, kind: str) -> bool:
         found = self._core.registry.by_kind(group, kind)
@@ -77,3 +77,15 @@ class HubHook(Hook):
             old_object=operation.old,
             user={"username": user.name, "groups": list(user.groups), "uid": user.uid},
         )
+
+
+def _by_policy(policy: Policy, review: Review) -> problems.ApiError:
+    """Forbidden, says the text, whatever reason the policy has; without one a write is invalid."""
+    text = policy.refusal(review)
+    kind = f"{review.plural}.{review.group}" if review.group else review.plural
+    details = {"name": review.name, "kind": review.plural, "causes": [{"message": text}]}
+    if review.group:
+        details["group"] = review.group
+    reason = policy.reason or "Invalid"
+    code = 403 if reason == "Forbidden" else 422
+    return problems.ApiError(code, reason, f'{kind} "{review.name}" is forbidden: {text}', details)

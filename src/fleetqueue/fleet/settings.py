@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fleetqueue.base.clock import Clock
+from fleetqueue.base.leisure import AT_ONCE
+from fleetqueue.fleet.steps import Steps
+
 if TYPE_CHECKING:
     from fleetqueue.fleet.webhooks.policies import Policy
 
@@ -22,6 +26,8 @@ class HubSettings:
     """Whether pods may be made on the hub. KubeFleet's default is off; a fleetqueue hub is a
     manager too, whose controllers make pods."""
     enable_pdbs: bool = True
+    leaves_jobs_to_members: bool = False
+    """Whether a webhook has the hub's own Job controller leave new Jobs alone."""
     whitelisted_users: tuple[str, ...] = ()
     policies: "tuple[Policy, ...]" = ()
     """Admission policies that hold on the hub."""
@@ -42,6 +48,11 @@ class HubSettings:
     max_fleet_size: int = 100
     observes_all_versions: bool = False
     """Also in the compatible mode; for hubs whose kinds are newer than what people name."""
+    steps_at_once: int = AT_ONCE
+    """So many are written step by step while much happens; all of them in the compatible mode."""
+
+    def steps(self, clock: Clock) -> Steps:
+        return Steps(clock, always=not self.is_job_aware, at_once=self.steps_at_once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +90,8 @@ class MemberSettings:
     server_url: str = ""
     certificate_authority: str = ""
     requeue: Requeue = field(default_factory=Requeue)
+
+    steps_at_once: int = AT_ONCE
+
+    def steps(self, clock: Clock) -> Steps:
+        return Steps(clock, always=not self.is_job_aware, at_once=self.steps_at_once)

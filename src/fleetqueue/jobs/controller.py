@@ -8,6 +8,7 @@ from functools import partial
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.meta import Key
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.jobs import identity, leaving, managing, slices, starting, workloads
 from fleetqueue.jobs.ancestors import TOO_DEEP, Family, TooDeep, ancestor_of
 from fleetqueue.jobs.choosing import Choice, choose, title
@@ -30,9 +31,13 @@ from fleetqueue.kube.frame import Follow, Operator, nobody
 from fleetqueue.kube.plan import NOTHING, Create, Look, Note, Plan
 from fleetqueue.kube.plan import title as title_of
 from fleetqueue.kube.resources import Object, Resource, key_of
-from fleetqueue.kube.sources import Source
+from fleetqueue.kube.sources import Listed, Source
 
 MANAGER = "kueue"
+WORKERS = 12
+ORDINARY_WORKERS = 4
+"""New jobs at once: where many come, those that may run already go first."""
+NOWHERE = Listed(())
 PREBUILT_RETRY_SECONDS = 2.0
 RETRY_SECONDS = 5.0
 
@@ -51,7 +56,7 @@ def operator(kind: JobKind, settings: JobSettings, family: Family) -> Operator:
     return Operator(
         f"{kind.framework}-kueue-controller",
         kind.resource,
-        partial(decide, kind, settings, family),
+        partial(decide, kind, settings, family, leisure=Leisure()),
         owns=(WORKLOAD, *kind.owns),
         reads=tuple(nobody(each) for each in (RESOURCE_FLAVOR, PRIORITY_CLASS, *kind.reads)),
         follows=(
@@ -62,19 +67,34 @@ def operator(kind: JobKind, settings: JobSettings, family: Family) -> Operator:
         decides_deletion=True,
         climbs=family.owner_of if kind.checks_ancestors else None,
         gone=partial(leaving.decide_gone, settings),
+        skips=partial(_is_skipped, kind, settings),
+        is_urgent=partial(_is_urgent, kind, settings),
         tells_action=True,
+        workers=WORKERS,
+        ordinary_workers=ORDINARY_WORKERS,
     )
 
 
-def decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) -> Plan:
-    """What is missing now may come: a job that cannot go on is looked at again."""
+def decide(
+    kind: JobKind,
+    settings: JobSettings,
+    family: Family,
+    look: Look,
+    leisure: Leisure | None = None,
+) -> Plan:
+    """What is missing now may come: a job that cannot go on is looked at again.
+
+    `leisure`: whether it is told that pods are not ready yet before they are.
+    """
     try:
-        return _decide(kind, settings, family, look)
+        return _decide(kind, settings, family, look, leisure or Leisure())
     except NotYet:
         return Plan(after=RETRY_SECONDS)
 
 
-def _decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) -> Plan:
+def _decide(
+    kind: JobKind, settings: JobSettings, family: Family, look: Look, leisure: Leisure
+) -> Plan:
     sight = Sight(look.parent, look.source, settings, look.observed, look.now)
     if kind.skip is not None and kind.skip(sight):
         return NOTHING
@@ -96,7 +116,7 @@ def _decide(kind: JobKind, settings: JobSettings, family: Family, look: Look) ->
     if not identity.queue_of(look.parent) and not settings.manages_without_queue_name:
         return NOTHING
     try:
-        return _as_top_level(kind, sight, look)
+        return _as_top_level(kind, sight, look, leisure)
     except ClassMissing as error:
         return Plan([Note("WorkloadPriorityClassNotFound", str(error), "Warning")])
 
@@ -128,7 +148,7 @@ def _as_child(kind: JobKind, sight: Sight, ancestor: Object) -> Plan:
     return Plan([*starting.suspend(kind, sight.job), told])
 
 
-def _as_top_level(kind: JobKind, sight: Sight, look: Look) -> Plan:
+def _as_top_level(kind: JobKind, sight: Sight, look: Look, leisure: Leisure) -> Plan:
     if kind.prepare is not None and (steps := kind.prepare(sight)):
         return Plan(steps)
     choice = choose(kind, sight, look.now)
@@ -139,7 +159,7 @@ def _as_top_level(kind: JobKind, sight: Sight, look: Look) -> Plan:
         if kind.verdict(sight) is not None:
             return Plan(let_go(kind, sight))
         return _without_workload(kind, sight, choice, elastic)
-    here = Pass(kind, sight, look, choice.workload, elastic)
+    here = Pass(kind, sight, look, choice.workload, elastic, leisure)
     for step in BEFORE:
         plan = step(here)
         if plan is not None:
@@ -189,6 +209,17 @@ def _inhabitants(kind: Resource, source: Source, namespace: Object) -> list[Key]
 def _users(kind: Resource, source: Source, priority_class: Object) -> list[Key]:
     name = priority_class["metadata"]["name"]
     return [key_of(job) for job in source.all(kind, "") if identity.priority_class_of(job) == name]
+
+
+def _is_skipped(kind: JobKind, settings: JobSettings, job: Object) -> bool:
+    return kind.skip is not None and kind.skip(Sight(job, NOWHERE, settings))
+
+
+def _is_urgent(kind: JobKind, settings: JobSettings, obj: Object) -> bool:
+    """Whether a job, or its Workload, tells that it runs or may: that goes before new jobs."""
+    if (obj["apiVersion"], obj["kind"]) == (WORKLOAD.api_version, WORKLOAD.kind):
+        return status_of.is_admitted(obj) or status_of.is_finished(obj)
+    return not kind.suspends(obj) or bool(identity.prebuilt_of(obj, settings))
 
 
 def _changes_labels(old: Object | None, new: Object | None) -> bool:

@@ -18,6 +18,9 @@ from fleetqueue.jobs.settings import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, MULT
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 
+MANAGED_BY = ("spec", "managedBy")
+"""Where a Job names its controller."""
+
 
 def should_be_suspended(sight: Sight, family: Family) -> bool:
     """Without a look at the namespace where there is a queue name: so it is upstream."""
@@ -75,7 +78,9 @@ def default_priority_class(sight: Sight, family: Family) -> None:
 
 def is_placed(job: Object) -> bool:
     """Whether members of a fleet run it; then nobody does here."""
-    return fleet_labels.PLACED in identity.annotations_of(job)
+    if fleet_labels.PLACED in identity.annotations_of(job):
+        return True
+    return bool(paths.get(job, MANAGED_BY) == fleet_labels.JOB_MANAGER)
 
 
 def mark_placed(kind: JobKind, sight: Sight) -> None:

@@ -72,6 +72,8 @@ class JobSettings:
     """Jobs elsewhere are never looked at."""
     label_keys_to_copy: tuple[str, ...] = ()
     waits_for_pods_ready: bool = True
+    blocks_admission: bool = False
+    """Whether nobody else is admitted until pods are ready."""
     deletes_deactivated_after: timedelta | None = None
     gates: Gates = field(default_factory=Gates)
     wording: Wording = EXPLICIT
@@ -99,7 +101,8 @@ def read_settings(
     retention = config.object_retention_policies
     kept = retention.workloads if retention is not None else None
     after = kept.after_deactivated_by_kueue if kept is not None else None
-    waits = config.wait_for_pods_ready is not None and not resolved["DisableWaitForPodsReady"]
+    ready = config.wait_for_pods_ready
+    waits = ready is not None and not resolved["DisableWaitForPodsReady"]
     selector = config.managed_jobs_namespace_selector
     raw = _EXCLUDED if selector is None else write(selector)
     integrations = config.integrations
@@ -110,6 +113,7 @@ def read_settings(
         namespaces=selectors.labels_from_object(raw),
         label_keys_to_copy=tuple(integrations.label_keys_to_copy),
         waits_for_pods_ready=waits,
+        blocks_admission=waits and ready is not None and bool(ready.block_admission),
         deletes_deactivated_after=None if after is None else parse_duration(after),
         gates=_gates(resolved),
         wording=EXPLICIT if resolved["UnadmittedWorkloadsObservability"] else LEGACY,

@@ -1,21 +1,25 @@
 """The steps of a look at a job whose Workload is known, in upstream's order; each may end it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.times import parse_time
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.jobs import identity, starting
 from fleetqueue.jobs.choosing import apply_status, release_finalizer, spec_patch, title
 from fleetqueue.jobs.infos import CannotStart
 from fleetqueue.jobs.kind import JobKind, Sight
-from fleetqueue.jobs.pods_ready import is_told, readiness
+from fleetqueue.jobs.pods_ready import NOT_STARTED, Readiness, is_told, readiness
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import NOTHING, Apply, Delete, Look, Note, Plan, Step
 from fleetqueue.kube.resources import Object
 
 DEACTIVATED_BY_QUEUE = "DeactivatedDueTo"
+COPIED_WITHIN = timedelta(seconds=15)
+READY_WITHIN = timedelta(seconds=2)
+"""While much happens, what ends so soon after its admission is never told to be ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Pass:
     look: Look
     workload: Object
     is_elastic: bool
+    leisure: Leisure = field(default_factory=Leisure)
 
     @property
     def is_active(self) -> bool:
@@ -63,9 +68,24 @@ def _finish(here: Pass) -> Plan | None:
     verdict = here.kind.verdict(here.sight)
     if verdict is None:
         return None
+    if (rest := _left_to_dispatch(here)) > 0:
+        return Plan(after=rest)
     reason = "Succeeded" if verdict.is_success else "Failed"
     over = status_of.finish(here.workload, reason, verdict.message, here.look.now)
     return Plan([apply_status(over), _finished_note(over)])
+
+
+def _left_to_dispatch(here: Pass) -> float:
+    """For how many seconds the end of a job that another cluster ran is left to whoever copied it
+    from there: they finish its Workload in the same moment, and of two writes one is refused. That
+    cluster's clock may be wrong by more than this.
+    """
+    if not (here.workload.get("status") or {}).get("clusterName"):
+        return 0.0
+    conditions = (here.sight.job.get("status") or {}).get("conditions") or ()
+    times = [each.get("lastTransitionTime") for each in conditions if each["status"] == "True"]
+    past = [abs(here.look.now - parse_time(time)) for time in times if time]
+    return max(0.0, (COPIED_WITHIN - min(past, default=COPIED_WITHIN)).total_seconds())
 
 
 def _reclaim(here: Pass) -> Plan | None:
@@ -94,12 +114,32 @@ def _tell_readiness(here: Pass) -> Plan | None:
         return None
     is_ready = status_of.is_admitted(here.workload) and here.kind.is_ready(here.sight)
     told = readiness(here.workload, is_ready)
-    if is_told(here.workload, told):
+    if is_told(here.workload, told) or _is_spared(here, told):
         return None
+    if (rest := _told_later(here, told)) > 0:
+        return Plan(after=rest)
     type = status_of.PODS_READY
     made = status_of.with_condition(here.workload, type, *told, here.look.now)
     body = status_of.condition_patch(made, type)
     return Plan([Apply(body, status_of.condition_manager(type), "status")])
+
+
+def _is_spared(here: Pass, told: Readiness) -> bool:
+    """While much happens, a job that never ran is not told that it does not."""
+    is_new = status_of.find_condition(here.workload, status_of.PODS_READY) is None
+    return is_new and told == NOT_STARTED and not here.leisure.take(here.look.now)
+
+
+def _told_later(here: Pass, told: Readiness) -> float:
+    """In how many seconds it is told that the pods are ready; 0: now."""
+    admitted = status_of.find_condition(here.workload, status_of.ADMITTED)
+    stays = not status_of.is_evicted(here.workload) and not here.kind.suspends(here.sight.job)
+    if not told.value or admitted is None or not stays or here.sight.settings.blocks_admission:
+        return 0.0
+    since = here.look.now - parse_time(admitted["lastTransitionTime"])
+    if since >= READY_WITHIN or here.leisure.take(here.look.now):
+        return 0.0
+    return (READY_WITHIN - since).total_seconds()
 
 
 def _leave_after_eviction(here: Pass) -> Plan | None:

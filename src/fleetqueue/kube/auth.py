@@ -156,7 +156,11 @@ class _FromFiles:
     def _read(self) -> Credential:
         access = self._access
         return Credential(
-            headers=(*self._authorization(), *impersonation_headers(access.impersonate)),
+            headers=(
+                *self._authorization(),
+                *impersonation_headers(access.impersonate),
+                *access.headers,
+            ),
             certificate=access.certificate.read() if access.certificate else b"",
             key=access.key.read() if access.key else b"",
         )
@@ -196,7 +200,7 @@ class _FromPlugin:
     async def current(self) -> Credential:
         found = await self._plugin.current()
         access = self._plugin.access
-        headers = impersonation_headers(access.impersonate)
+        headers = (*impersonation_headers(access.impersonate), *access.headers)
         if found.token:
             headers = (("authorization", f"Bearer {found.token}"), *headers)
         if found.certificate:

@@ -47,13 +47,18 @@ class Cluster:
         name: str = "",
         component: str = "fleetqueue",
         deadlines: watch.Deadlines | None = None,
+        strip: Callable[[Any], Any] | None = None,
     ) -> None:
+        """`strip`: takes from plain objects, in place, what caches need not hold.
+        Only for clients whose answers are read from bytes: what others hold, too, is not changed.
+        """
         self.client = client
         self.clock = clock
         self.random = random
         self.name = name
         self.events = EventRecorder(client, component, clock=clock, random=random)
         self._deadlines = deadlines
+        self._strip = strip
         self._informers: dict[_Identity, Informer[Any]] = {}
         self._named: dict[tuple[str, str], list[Informer[Any]]] = {}
         """The same by apiVersion and kind: every write asks who follows its object."""
@@ -88,7 +93,7 @@ class Cluster:
                 random=self.random,
                 selection=selection,
                 deadlines=self._deadlines,
-                transform=None if isinstance(kind, Resource) else without_managed_fields,
+                transform=self._strip if isinstance(kind, Resource) else without_managed_fields,
             )
             self._informers[identity] = found
             self._named.setdefault(_names(kind), []).append(found)
@@ -345,7 +350,8 @@ class Cluster:
         return applied == (uid_of(obj), wanted) and writes.holds(present, wanted)
 
     def _awaited(self) -> Iterator[Informer[Any]]:
-        return (i for i in self._informers.values() if resource_of(i.kind) not in self._held)
+        every = list(self._informers.values())
+        return (each for each in every if resource_of(each.kind) not in self._held)
 
     def _run(self, identity: _Identity, informer: Informer[Any]) -> None:
         if resource_of(informer.kind) in self._held:

@@ -4,10 +4,12 @@ import os
 from random import Random
 
 from fleetqueue.base.clock import Clock
+from fleetqueue.kube.allowance import PacedTransport, Rate
 from fleetqueue.kube.auth import find_access
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.http_transport import HttpTransport
 from fleetqueue.kube.kubeconfig import Access
+from fleetqueue.kube.transport import Transport
 
 
 def connect(
@@ -17,15 +19,28 @@ def connect(
     clock: Clock,
     random: Random,
     field_manager: str = "fleetqueue",
+    rate: Rate | None = None,
 ) -> Client:
     """Finds the cluster as kubectl does. Nothing is sent yet; close the client when done."""
     return connect_to(
-        find_access(kubeconfig, context), clock=clock, random=random, field_manager=field_manager
+        find_access(kubeconfig, context),
+        clock=clock,
+        random=random,
+        field_manager=field_manager,
+        rate=rate,
     )
 
 
 def connect_to(
-    access: Access, *, clock: Clock, random: Random, field_manager: str = "fleetqueue"
+    access: Access,
+    *,
+    clock: Clock,
+    random: Random,
+    field_manager: str = "fleetqueue",
+    rate: Rate | None = None,
 ) -> Client:
-    transport = HttpTransport(access, clock, user_agent=field_manager)
+    """`rate`: how often it may call; as often as it likes where nothing is said."""
+    transport: Transport = HttpTransport(access, clock, user_agent=field_manager)
+    if rate is not None:
+        transport = PacedTransport(transport, rate)
     return Client(transport, random=random, namespace=access.namespace, field_manager=field_manager)

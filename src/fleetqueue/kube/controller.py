@@ -29,6 +29,8 @@ from fleetqueue.kube.workqueue import ShutDown, WorkQueue
 T = TypeVar("T")
 LOW_PRIORITY = -100
 """For what was there at the start: changes that happen now go first."""
+HIGH_PRIORITY = 100
+"""For what is under way: it goes before what has not begun."""
 MESSAGE_LENGTH_MAX = 500
 """In the log; a refusal may quote a whole object."""
 log = logging.getLogger(__name__)
@@ -65,12 +67,14 @@ class Watch:
     """Given what was and what is; False: this change wakes nobody."""
     after: float | Callable[[Key], float] = 0.0
     """How many seconds later they wake, so that what changes meanwhile is taken in together."""
+    is_urgent: Callable[[Any], bool] | None = None
+    """Given the object: whether those that it wakes go before all others."""
 
 
-def owned(kind: Kind, owner: Kind) -> Watch:
+def owned(kind: Kind, owner: Kind, is_urgent: Callable[[Any], bool] | None = None) -> Watch:
     """Objects that the controlled ones own: each wakes its controller."""
     resource = resource_of(owner)
-    return Watch(kind, wakes=lambda obj: owners(obj, resource))
+    return Watch(kind, wakes=lambda obj: owners(obj, resource), is_urgent=is_urgent)
 
 
 def owners(obj: Any, owner: Kind) -> list[Key]:
@@ -91,6 +95,8 @@ class Controller(Generic[T]):
     """Taken from `Controller[...]`; a controller of raw objects names its `Resource` here."""
     watches: tuple[Watch, ...] = ()
     workers: int = 1
+    ordinary_workers: int | None = None
+    """So many of them, at most, are at what is not urgent."""
     namespace: str = ""
     selection: ClassVar[Selection] = Selection()
     indexes: ClassVar[Mapping[str, Callable[[Any], Iterable[Hashable]]]] = {}
@@ -121,6 +127,10 @@ class Controller(Generic[T]):
     def wanted(self, old: T | None, new: T | None, /) -> bool:
         """Whether a change of the object itself wakes the controller."""
         return True
+
+    def is_urgent(self, obj: T, /) -> bool:
+        """Whether the object goes before others when it changes itself."""
+        return False
 
 
 class Loop(Generic[T]):

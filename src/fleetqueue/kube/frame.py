@@ -120,9 +120,17 @@ class Operator:
     """How many seconds a parent is left alone after a look, so that changes of many children are
     taken in together.
     """
+    skips: Callable[[Object], bool] | None = None
+    """Given a parent: whether no decision would ever be made about it as it is."""
+    is_urgent: Callable[[Object], bool] | None = None
+    """Given a parent or an object that it owns, which changed: whether the parent goes before
+    others.
+    """
     tells_action: bool = False
     """Whether its events have the form of events.k8s.io, with their reason as the action."""
     workers: int = 4
+    ordinary_workers: int | None = None
+    """So many of them, at most, are at what is not urgent."""
 
 
 class Framed(Controller[Any]):
@@ -139,8 +147,12 @@ class Framed(Controller[Any]):
         self._made: Remembered[datetime] = Remembered()
         """By kind and name: when it was made last."""
         self.workers = self.operator.workers
+        self.ordinary_workers = self.operator.ordinary_workers
         self.watches = (
-            *(owned(kind, self.operator.kind) for kind in self.operator.owns),
+            *(
+                owned(kind, self.operator.kind, self.operator.is_urgent)
+                for kind in self.operator.owns
+            ),
             *self.operator.reads,
             *(_watch_of(each, self._source) for each in self.operator.follows),
         )
@@ -155,6 +167,15 @@ class Framed(Controller[Any]):
     @property
     def name(self) -> str:
         return self.operator.name
+
+    def wanted(self, old: Object | None, new: Object | None, /) -> bool:
+        skips = self.operator.skips
+        if skips is None or new is None or not skips(new):
+            return True
+        return old is not None and not skips(old)
+
+    def is_urgent(self, parent: Object, /) -> bool:
+        return self.operator.is_urgent is not None and self.operator.is_urgent(parent)
 
     async def reconcile(self, parent: Object, /) -> Result:
         if not is_ours(self.operator, parent):

@@ -7,7 +7,7 @@ where it shows an older state: the server may have been restored.
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from random import Random
 from typing import Any, Generic, TypeVar, assert_never
@@ -25,11 +25,16 @@ T = TypeVar("T")
 Changed = Callable[[T | None, T | None], None]
 """Told of a change: what was before, what is now; None where there was or is nothing."""
 IndexFunction = Callable[[T], Iterable[Hashable]]
+SLICE = 200
+"""So many objects are taken in before others have their turn."""
 log = logging.getLogger(__name__)
 
 
 class Store(Generic[T]):
-    """Objects by key, and their keys by index. Objects are shared: never change them."""
+    """Objects by key, and their keys by index. Objects are shared: never change them.
+
+    One thread changes it; others may read meanwhile, so what is walked through is copied first.
+    """
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Key, T] = {}
@@ -44,10 +49,11 @@ class Store(Generic[T]):
     def all(self, namespace: str = "") -> list[T]:
         if not namespace:
             return list(self._objects.values())
-        return [obj for key, obj in self._objects.items() if key.namespace == namespace]
+        return [obj for key, obj in list(self._objects.items()) if key.namespace == namespace]
 
     def by_index(self, name: str, value: Hashable) -> list[T]:
-        return [self._objects[key] for key in self._entries[name].get(value, ())]
+        found = map(self._objects.get, list(self._entries[name].get(value, ())))
+        return [obj for obj in found if obj is not None]
 
     def all_keys(self) -> list[Key]:
         return list(self._objects)
@@ -139,7 +145,11 @@ class Informer(Generic[T]):
         async with aclosing(self._watcher.batches()) as batches:
             async for batch in batches:
                 for event in batch:
-                    self.handle(event)
+                    if isinstance(event, watch.InitDone):
+                        for _ in self._replacing():
+                            await asyncio.sleep(0)
+                    else:
+                        self.handle(event)
 
     @property
     def has_synced(self) -> bool:
@@ -176,7 +186,8 @@ class Informer(Generic[T]):
     def reset(self) -> None:
         """Holds nothing any more, and begins anew when it runs again; not while it runs."""
         self._begin()
-        self._replace()
+        for _ in self._replacing():
+            pass
         self._synced.clear()
         self._watcher.reset()
 
@@ -224,7 +235,8 @@ class Informer(Generic[T]):
                 assert self._incoming is not None
                 self._incoming[_key(obj)] = obj
             case watch.InitDone():
-                self._replace()
+                for _ in self._replacing():
+                    pass
             case watch.Apply(object=obj):
                 self._apply(obj)
             case watch.Delete(object=obj):
@@ -274,15 +286,21 @@ class Informer(Generic[T]):
         self._gone.clear()
         self._floors.clear()
 
-    def _replace(self) -> None:
-        """The whole state arrived: what differs is told, what did not come is gone."""
+    def _replacing(self) -> Iterator[None]:
+        """The whole state arrived: what differs is told, what did not come is gone. Others have
+        their turn in between; what they write meanwhile counts as our own.
+        """
         incoming, self._incoming = self._incoming or {}, None
-        for key in self.store.all_keys():
+        for number, key in enumerate(self.store.all_keys(), 1):
+            if number % SLICE == 0:
+                yield
             held = self.store.get(key)
             if held is not None and key not in incoming and key not in self._own:
                 self.store.remove(key)
                 self._tell(held, None)
-        for key, obj in incoming.items():
+        for number, (key, obj) in enumerate(incoming.items(), 1):
+            if number % SLICE == 0:
+                yield
             held = self.store.get(key)
             if key in self._own:
                 self._apply(obj)

@@ -72,6 +72,8 @@ class Access:
     exec_cluster_config: Any = None
     """What the cluster's entry says to exec plugins, passed on as it is."""
     impersonate: Impersonation = Impersonation()
+    headers: tuple[tuple[str, str], ...] = ()
+    """What else goes with every call, for whoever stands before the server; names in lower case."""
     name: str = ""
     """The context's name, for messages."""
 

@@ -13,8 +13,9 @@ from random import Random
 from typing import Any
 
 from fleetqueue.api.meta import Key
+from fleetqueue.base.backoff import Backoff
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.controller import LOW_PRIORITY, Controller, Loop, Watch
+from fleetqueue.kube.controller import HIGH_PRIORITY, LOW_PRIORITY, Controller, Loop, Watch
 from fleetqueue.kube.informer import Informer
 from fleetqueue.kube.leader import LeaderElector, LeadershipLost
 from fleetqueue.kube.resources import key_of, resource_of
@@ -75,7 +76,11 @@ class Manager:
             selection=controller.selection,
             indexes=controller.indexes,
         )
-        queue: WorkQueue[Key] = WorkQueue(random=self._random, backoff=controller.backoff)
+        queue: WorkQueue[Key] = WorkQueue(
+            random=self._random,
+            backoff=controller.backoff,
+            ordinary_max=controller.ordinary_workers,
+        )
         running = _Running(Loop(controller, queue, informer.store.get), [informer])
         informer.listen(partial(_wake_self, controller, queue, informer))
         for watched in controller.watches:
@@ -97,6 +102,11 @@ class Manager:
             name = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
             if name in wanted:
                 loop.controller.workers = wanted[name]
+
+    def set_backoff(self, rule: Backoff) -> None:
+        """How long the controllers that are there wait after failures; before it runs."""
+        for loop in self.loops():
+            loop.queue.backoff = rule
 
     def add_task(
         self,
@@ -238,8 +248,10 @@ def _follow(cluster: Cluster, watched: Watch, queue: WorkQueue[Key]) -> Informer
     return informer
 
 
-def _priority(informer: Informer[Any]) -> int:
-    return 0 if informer.has_synced else LOW_PRIORITY
+def _priority(informer: Informer[Any], is_urgent: bool) -> int:
+    if not informer.has_synced:
+        return LOW_PRIORITY
+    return HIGH_PRIORITY if is_urgent else 0
 
 
 def _wake_self(
@@ -250,7 +262,8 @@ def _wake_self(
     new: Any,
 ) -> None:
     if controller.wanted(old, new):
-        queue.add(key_of(new if new is not None else old), _priority(informer))
+        obj = new if new is not None else old
+        queue.add(key_of(obj), _priority(informer, controller.is_urgent(obj)))
 
 
 def _wake_others(
@@ -262,7 +275,8 @@ def _wake_others(
     found = dict.fromkeys(
         key for obj in (old, new) if obj is not None for key in watched.wakes(obj)
     )
-    after = watched.after
+    after, is_urgent = watched.after, watched.is_urgent
+    urgent = is_urgent is not None and is_urgent(new if new is not None else old)
     for key in found:
         seconds = after if isinstance(after, float | int) else after(key)
-        queue.add_after(key, seconds, _priority(informer))
+        queue.add_after(key, seconds, _priority(informer, urgent))

@@ -10,13 +10,14 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from fleetqueue.base import codec
 from fleetqueue.kube import reviews
 from fleetqueue.kube.certificates import Bundle
+from fleetqueue.kube.door_thread import DoorThread
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.review_door import ReviewDoor
 from fleetqueue.kube.reviews import BadReview, Conversion, Review, Verdict
@@ -33,20 +34,33 @@ ConversionHandler = Callable[[Object, str], Object]
 _Answer = Callable[[Any], Awaitable[Object]]
 
 
+class Caches(Protocol):
+    """What handlers read: a `Cluster`."""
+
+    @property
+    def has_synced(self) -> bool: ...
+
+    async def wait_synced(self) -> None: ...
+
+
 class Webhooks:
     """The handlers by path, and how a body becomes an answer. Knows no HTTP."""
 
-    def __init__(self, ready: Callable[[], Awaitable[None]] | None = None) -> None:
-        """`ready` is waited for before anything is admitted: handlers read caches."""
+    def __init__(self, caches: Caches | None = None) -> None:
+        """`caches` are waited for before anything is admitted: what comes while we start must not
+        be judged by what is not known yet.
+        """
+        self.home: asyncio.AbstractEventLoop | None = None
+        """Where the caches are kept, if handlers run elsewhere."""
         self._answers: dict[str, _Answer] = {}
-        self._ready = ready
+        self._caches = caches
 
     def admit(self, path: str, handler: AdmissionHandler) -> None:
         """A mutating or a validating webhook; a verdict with an object becomes a JSON patch."""
 
         async def answer(body: Any) -> Object:
-            if self._ready is not None:
-                await self._ready()
+            if self._caches is not None and not self._caches.has_synced:
+                await self._wait_synced(self._caches)
             return await _admit(reviews.read_admission(body), handler)
 
         self._add(path, answer)
@@ -71,6 +85,13 @@ class Webhooks:
     def paths(self) -> list[str]:
         return sorted(self._answers)
 
+    async def _wait_synced(self, caches: Caches) -> None:
+        if self.home is None:
+            await caches.wait_synced()
+        else:
+            waiting = asyncio.run_coroutine_threadsafe(caches.wait_synced(), self.home)
+            await asyncio.wrap_future(waiting)
+
     def _add(self, path: str, answer: _Answer) -> None:
         assert path.startswith("/"), path
         assert path not in self._answers, path
@@ -88,6 +109,9 @@ class WebhookServer:
         host: str = "0.0.0.0",
         port: int = 9443,
     ) -> None:
+        """Handlers run on a thread of their own: of what others change meanwhile they may read
+        caches, and nothing else.
+        """
         self.port = port
         self._webhooks = webhooks
         self._certificates = certificates
@@ -99,14 +123,20 @@ class WebhookServer:
         """Serves until it is cancelled; for `Manager.add_task`."""
         self._use(await self._certificates.prepare())
         door = ReviewDoor(self._webhooks.answer, self._context, BODY_BYTES_MAX)
-        await door.open(self._host, self.port)
+        self._webhooks.home = asyncio.get_running_loop()
+        thread = DoorThread(door, self._host, self.port)
+        await thread.open()
         try:
             self.port = door.port
             self._listening.set()
             await self._certificates.publish()
             await self._certificates.keep(self._use)
         finally:
-            await door.close()
+            await thread.close()
+
+    @property
+    def is_listening(self) -> bool:
+        return self._listening.is_set()
 
     async def wait_listening(self) -> None:
         await self._listening.wait()

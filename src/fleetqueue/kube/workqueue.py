@@ -18,6 +18,8 @@ K = TypeVar("K", bound=Hashable)
 BACKOFF = Backoff(0.005, 1000.0)
 """client-go's: five milliseconds, doubled each time."""
 OLDEST_EVERY = 8
+SLOW_SECONDS = 0.1
+"""What takes longer than this waits for a server that is busy."""
 
 
 class ShutDown(Exception):
@@ -45,8 +47,12 @@ class WorkQueue(Generic[K]):
         random: Random,
         backoff: Backoff = BACKOFF,
         oldest_every: int = OLDEST_EVERY,
+        ordinary_max: int | None = None,
     ) -> None:
-        self._backoff = backoff
+        """`ordinary_max`: so many at work at once that are not urgent, and one at a time while that
+        takes long: the urgent find room then, and a server that is not too busy for them.
+        """
+        self.backoff = backoff
         self._random = random
         self._oldest_every = oldest_every
         self._sequence = count()
@@ -55,6 +61,10 @@ class WorkQueue(Generic[K]):
         self._aged: KeyedHeap[K, _Waiting] = KeyedHeap(lambda w: w.sequence)
         self._delayed: KeyedHeap[K, _Delayed] = KeyedHeap(lambda d: d.due_at)
         self._at_work: set[K] = set()
+        self._ordinary: dict[K, float] = {}
+        """Those of them that are not urgent, and since when."""
+        self._is_slow = False
+        self._ordinary_max = ordinary_max
         self._again: dict[K, int] = {}
         self._failures: dict[K, int] = {}
         self._waiters: list[asyncio.Future[None]] = []
@@ -73,7 +83,7 @@ class WorkQueue(Generic[K]):
         self._wait_in_line(key, priority)
 
     def add_after(self, key: K, seconds: float, priority: int = 0) -> None:
-        """Later; the earliest of several times counts."""
+        """Later; the earliest of several times counts, and the highest priority."""
         if self._is_closed:
             return
         if seconds <= 0:
@@ -81,7 +91,9 @@ class WorkQueue(Generic[K]):
             return
         due_at = asyncio.get_running_loop().time() + seconds
         known = self._delayed.get(key)
-        if known is None or due_at < known.due_at:
+        if known is not None:
+            due_at, priority = min(due_at, known.due_at), max(priority, known.priority)
+        if known is None or (due_at, priority) != (known.due_at, known.priority):
             self._delayed.put(key, _Delayed(due_at, priority))
             self._set_timer()
 
@@ -89,7 +101,7 @@ class WorkQueue(Generic[K]):
         """After a delay that grows with every failure in a row; returns the delay."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = self._backoff.delay(failures, self._random)
+        delay = self.backoff.delay(failures, self._random)
         self.add_after(key, delay, priority)
         return delay
 
@@ -102,8 +114,8 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next key; it is ours until `done`."""
-        while not self._ranked:
-            if self._is_closed:
+        while not self._has_next():
+            if self._is_closed and not self._ranked:
                 raise ShutDown
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -121,6 +133,11 @@ class WorkQueue(Generic[K]):
 
     def done(self, key: K) -> None:
         self._at_work.discard(key)
+        began = self._ordinary.pop(key, None)
+        if began is not None:
+            self._is_slow = asyncio.get_running_loop().time() - began > SLOW_SECONDS
+            # Several may find room now; those that do not wait again.
+            self._wake_all()
         priority = self._again.pop(key, None)
         if priority is not None and not self._is_closed:
             self._wait_in_line(key, priority)
@@ -137,8 +154,7 @@ class WorkQueue(Generic[K]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._waiters:
-            self._wake_one()
+        self._wake_all()
 
     async def drain(self) -> None:
         """Returns when nothing waits and nobody is at work; delayed keys do not count."""
@@ -175,16 +191,32 @@ class WorkQueue(Generic[K]):
         self._ranked.put(key, waiting)
         self._aged.put(key, waiting)
         self._idle.clear()
-        if known is None:
+        if known is None or self._ordinary_max is not None:
             self._wake_one()
+
+    def _has_next(self) -> bool:
+        first = self._ranked.peek()
+        return first is not None and (first[1].priority > 0 or self._has_room())
+
+    def _has_room(self) -> bool:
+        """For one that is not urgent."""
+        if self._ordinary_max is None:
+            return True
+        return len(self._ordinary) < (1 if self._is_slow else self._ordinary_max)
 
     def _take(self) -> K:
         self._turn += 1
-        oldest_first = self._turn % self._oldest_every == 0
-        key, _ = (self._aged if oldest_first else self._ranked).pop()
+        oldest_first = self._turn % self._oldest_every == 0 and self._has_room()
+        key, taken = (self._aged if oldest_first else self._ranked).pop()
         (self._ranked if oldest_first else self._aged).remove(key)
         self._at_work.add(key)
+        if self._ordinary_max is not None and taken.priority <= 0:
+            self._ordinary[key] = asyncio.get_running_loop().time()
         return key
+
+    def _wake_all(self) -> None:
+        while self._waiters:
+            self._wake_one()
 
     def _wake_one(self) -> None:
         while self._waiters:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from fleetqueue.admission.lifecycle import admitted_text
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.times import parse_time
@@ -39,6 +40,8 @@ class Site:
     lost_since: datetime | None = None
     copy: Object | None = None
     has_mirror: bool = False
+    has_ended: bool = False
+    """Whether the job there says that it is over."""
 
     @property
     def is_clean(self) -> bool:
@@ -67,6 +70,8 @@ class Situation:
     """Whether the local job says of pods elsewhere that they run."""
     had: str | None = ""
     """The worker that had it last; None: one had it, and nobody knows which."""
+    has_leisure: Callable[[], bool] = lambda: True
+    """Whether each of its states is shown by a write of its own."""
 
 
 # What is to be done; those that name a worker are done there
@@ -150,6 +155,7 @@ class Tell:
 
     message: str
     type: str = "Normal"
+    reason: str = REASON
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +194,14 @@ def decide(seen: Situation) -> Decision:
         if step(look):
             break
     return look.decision
+
+
+def nominated_by(decision: Decision) -> Object | None:
+    """The workload with those that are asked, where their copies are all that comes after that."""
+    match decision.steps:
+        case [Write(made), *others] if all(isinstance(each, MakeCopy) for each in others):
+            return made
+    return None
 
 
 @dataclass(slots=True)
@@ -372,6 +386,10 @@ def _lose(look: _Look) -> bool:
         )
         return True
     site = next((each for each in look.seen.sites if each.name == look.claimed), None)
+    if site is not None and site.is_connected and site.copy is None and site.has_ended:
+        # Its copy was cleared away there: what the job says is all that will ever be told.
+        look.add(Sync(site.name, {}, makes=False, is_final=True))
+        return True
     if site is None or site.is_connected:
         look.retry("Admitting remote no longer exists")
         return True
@@ -444,11 +462,28 @@ def _claim(look: _Look, site: Site) -> None:
     made = _with_topology(made, site.copy)
     if made["status"] == look.workload.get("status"):
         return
-    look.add(Write(made))
+    admitted = _admitted_too(look, made)
+    look.add(Write(admitted or made))
     if look.state != "Ready":
         look.add(Tell(message), Count(site.name))
+    if admitted is not None:
+        text = admitted_text(look.workload, look.seen.now)
+        look.add(Tell(text, reason=status.ADMITTED))
     if look.seen.components:
         look.add(WakeComponents())
+
+
+def _admitted_too(look: _Look, made: Object) -> Object | None:
+    """Admitted in the same write, where there is no time for one more and nothing else to wait for;
+    its job is let go the sooner, and can be told what becomes of its mirror.
+    """
+    if status.is_admitted(made):
+        return None
+    wording = look.seen.settings.jobs.wording
+    admitted = status.settle_admitted(made, look.seen.now, wording)
+    if not status.is_admitted(admitted) or look.seen.has_leisure():
+        return None
+    return admitted
 
 
 def _with_topology(workload: Object, copy: Object) -> Object:

@@ -7,6 +7,7 @@ from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
 from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.api.times import format_time
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import AlreadyExists
@@ -14,7 +15,7 @@ from fleetqueue.kube.finalizers import is_deleting, removed
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.multikueue import kinds
-from fleetqueue.multikueue.adapter import Adapter, Copying, has_origin
+from fleetqueue.multikueue.adapter import Adapter, Copied, Copying, has_origin
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import Farewell, Worker, nothing_to_keep
 
@@ -47,6 +48,7 @@ class Mirroring:
         self._farewell = farewell
         self._source = source
         self._settings = settings
+        self._leisure = Leisure()
 
     async def test(
         self, worker: Worker, adapter: Adapter, jobs: Sequence[Object], copy: Object
@@ -155,9 +157,14 @@ class Mirroring:
         if patch is not None and not copying.is_final:
             await worker.patch(adapter.resource, key_of(copying.mirror), patch)
         copied = adapter.copy(copying)
-        if copied.status is not None:
+        if copied.status is not None and not self._is_spared(copying, copied):
             await self._write_status(adapter.resource, copying.job, copied.status)
         return copied.is_postponed
+
+    def _is_spared(self, copying: Copying, copied: Copied) -> bool:
+        """While much happens, a job that is let go in this moment is not told that it waits."""
+        is_let_go = copied.is_postponed and status.is_admitted(copying.workload)
+        return is_let_go and not self._leisure.take(self._cluster.clock.now())
 
     async def _make(
         self, worker: Worker, adapter: Adapter, workload: Object, job: Object, copy: Object

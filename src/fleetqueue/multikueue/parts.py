@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from fleetqueue.admission.writing import Writer
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object, Resource
@@ -28,8 +29,12 @@ def install(
     metrics: Metrics,
     is_served: Callable[[Resource], bool],
     farewell: Farewell = nothing_to_keep,
+    writer: Writer | None = None,
 ) -> Connections:
-    """Adds all of it to a manager, before it runs and after the kinds of jobs are followed."""
+    """Adds all of it to a manager, before it runs and after the kinds of jobs are followed.
+
+    `writer`: who reserves quota, and then asks at once which workers are nominated.
+    """
     for text in warnings_of(settings.dispatcher):
         log.warning("%s", text)
     known = adapters(settings)
@@ -49,6 +54,8 @@ def install(
         manager.cluster, connections, known, dispatcher, settings, metrics, farewell
     )
     controller.follow(manager.add(controller))
+    if writer is not None:
+        writer.goes_on = controller.nominated
     manager.add_task(
         "errands", controller.errands.run, is_busy=lambda: controller.errands.are_under_way
     )

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+from fleetqueue.api.kueue.labels import QUOTA_BY_FLAVOR
 from fleetqueue.api.meta import Key
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.kube.resources import Object, key_of
@@ -59,6 +60,12 @@ def is_requested(config: Object | None) -> bool:
     return ((config or {}).get("spec") or {}).get("quotaManagement") == "Automated"
 
 
+def goes_by_flavor(config: Object | None) -> bool:
+    """Whether queues with several flavors are kept too, which upstream never does."""
+    notes = ((config or {}).get("metadata") or {}).get("annotations") or {}
+    return bool(notes.get(QUOTA_BY_FLAVOR) == "true")
+
+
 def automate(queue: Object, config: Object | None, workers: Iterable[Sums]) -> Automation:
     """`workers`: what each that is connected has for the queue."""
     if config is None:
@@ -69,7 +76,7 @@ def automate(queue: Object, config: Object | None, workers: Iterable[Sums]) -> A
     sums: Sums = added(workers)
     flavors = [str(each["name"]) for group in groups for each in group.get("flavors") or ()]
     is_single = len(groups) == 1 and len(flavors) == 1
-    if not is_single and not _match(flavors, sums):
+    if not is_single and not (goes_by_flavor(config) and _match(flavors, sums)):
         return Automation(SEVERAL_FLAVORS)
     if is_single:
         sums = _as_one(flavors[0], sums)

@@ -12,8 +12,20 @@ import yaml
 from fleetqueue.kube import kubeconfig
 from fleetqueue.kube.errors import BadKubeconfig
 from fleetqueue.kube.kubeconfig import Access, Kubeconfig
-from fleetqueue.kube.kubeconfig_entries import UserEntry
+from fleetqueue.kube.kubeconfig_entries import ContextEntry, UserEntry
 
+UNPARSED = "failed to parse kubeconfig(apiconfig): "
+NOTHING_SAID = (
+    "invalid configuration: no configuration has been provided,"
+    " try setting KUBERNETES_MASTER environment variable"
+)
+NO_OBJECT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type"
+    ' struct {{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
+    ' "json:\\"kind,omitempty\\"" }}'
+)
+_KINDS: dict[type, str] = {str: "string", list: "array", bool: "bool", int: "number",
+                           float: "number"}  # fmt: skip
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _SUBDOMAIN_LENGTH_MAX = 253
@@ -57,9 +69,21 @@ def with_scheme(server: str) -> str:
 
 def _parsed(content: bytes) -> Kubeconfig:
     try:
-        return kubeconfig.parse(content.decode())
-    except (BadKubeconfig, UnicodeDecodeError) as error:
-        raise Unsafe(f"failed to parse kubeconfig(apiconfig): {_parser_text(error)}") from error
+        text = content.decode()
+        return kubeconfig.parse(text)
+    except UnicodeDecodeError as error:
+        raise Unsafe(f"{UNPARSED}{error}") from error
+    except BadKubeconfig as error:
+        raise Unsafe(f"{UNPARSED}{_not_an_object(text) or _parser_text(error)}") from error
+
+
+def _not_an_object(text: str) -> str:
+    """What Go says of YAML that is something else; "" where it is none at all, or an object."""
+    try:
+        kind = _KINDS.get(type(yaml.safe_load(text)))
+    except yaml.YAMLError:
+        return ""
+    return NO_OBJECT.format(kind) if kind else ""
 
 
 def _check_entries(found: Kubeconfig) -> None:
@@ -83,9 +107,11 @@ def _check_entries(found: Kubeconfig) -> None:
 
 
 def _effective(found: Kubeconfig) -> tuple[Access, UserEntry]:
-    """Of a user with an auth provider all but that, which has a check of its own."""
-    context = found.contexts.get(found.current_context)
-    user = found.users.get(context.user) if context is not None else None
+    """Of a user with an auth provider all but that, which has a check of its own. A user who is
+    named and not there is nobody, as for all clients.
+    """
+    context = _current(found)
+    user = found.users.get(context.user)
     clusters = {
         name: msgspec.structs.replace(cluster, server=with_scheme(cluster.server))
         for name, cluster in found.clusters.items()
@@ -94,11 +120,23 @@ def _effective(found: Kubeconfig) -> tuple[Access, UserEntry]:
         name: msgspec.structs.replace(each, auth_provider=None)
         for name, each in found.users.items()
     }
-    plain = Kubeconfig(clusters, users, found.contexts, found.current_context)
+    named = msgspec.structs.replace(context, user=context.user if user is not None else "")
+    name = found.current_context
+    plain = Kubeconfig(clusters, users, {name: named}, name)
     try:
         return plain.access(), user or UserEntry()
     except BadKubeconfig as error:
         raise Unsafe(error.what) from error
+
+
+def _current(found: Kubeconfig) -> ContextEntry:
+    name = found.current_context
+    if name and name not in found.contexts:
+        raise Unsafe(f"context was not found for specified context: {name}")
+    context = found.contexts.get(name)
+    if context is None or context.cluster not in found.clusters:
+        raise Unsafe(NOTHING_SAID)
+    return context
 
 
 def _is_trusted_host(server: str) -> bool:

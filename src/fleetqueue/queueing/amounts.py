@@ -44,14 +44,18 @@ def print_amount(resource: str, amount: int) -> str:
 def plus(left: int, right: int) -> int:
     if left >= UNLIMITED or right >= UNLIMITED:
         return UNLIMITED
-    return _bounded(left + right)
+    found = left + right
+    return found if -AMOUNT_MAX <= found <= AMOUNT_MAX else _bounded(found)
 
 
 def minus(left: int, right: int) -> int:
     """Unlimited less anything is unlimited; anything else less unlimited is as little as can be."""
     if left >= UNLIMITED:
         return UNLIMITED
-    return -AMOUNT_MAX if right >= UNLIMITED else _bounded(left - right)
+    if right >= UNLIMITED:
+        return -AMOUNT_MAX
+    found = left - right
+    return found if -AMOUNT_MAX <= found <= AMOUNT_MAX else _bounded(found)
 
 
 def times(amount: int, factor: int) -> int:

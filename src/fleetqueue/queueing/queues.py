@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import Enum
 
 from fleetqueue.api.meta import Key
-from fleetqueue.base.heap import KeyedHeap
 from fleetqueue.queueing import order
+from fleetqueue.queueing.alike import Alike
 from fleetqueue.queueing.workload import Workload
 
 
@@ -58,12 +58,12 @@ class PendingQueue:
         self.is_strict = is_strict
         self.shares: Mapping[Key, float] = order.NO_SHARES
         self._hashes = hashes_equivalents
-        self._heap: KeyedHeap[Key, Workload] = KeyedHeap(self._rank)
+        self._waiting = Alike(self._rank)
+        """Those that may be tried; aside, those whose equals were found not to fit."""
         self._parked: dict[Key, Workload] = {}
+        """Those that were tried, or must not be tried yet."""
         self._tried: Workload | None = None
         self._sticky: Key | None = None
-        self._equals: dict[str, dict[Key, None]] = {}
-        """The keys in the heap, by hash."""
         self.hopeless: dict[str, str] = {}
         """Hashes that were found not to fit, and the reason that was told."""
         self.was_unparked = False
@@ -75,19 +75,19 @@ class PendingQueue:
         if self._tried is not None and self._tried.key == key:
             self._tried = workload
             return
-        parked = self._parked.get(key)
+        parked = self._get_parked(key)
         if (
             parked is not None
             and _decides(parked) == _decides(workload)
             and not _is_due(parked, workload, now)
         ):
-            self._parked[key] = workload
+            self._replace_parked(workload, parked)
             return
         self.remove(key)
-        if self._must_wait(workload, now) or self._is_hopeless(workload):
+        if self._must_wait(workload, now):
             self._parked[key] = workload
         else:
-            self._push(workload)
+            self._waiting.put(workload, aside=self._is_hopeless(workload))
 
     def remove(self, key: Key) -> Workload | None:
         if self._sticky == key:
@@ -97,16 +97,14 @@ class PendingQueue:
             return found
         if key in self._parked:
             return self._parked.pop(key)
-        return self._pull(key)
+        return self._waiting.remove(key)
 
     def pop(self) -> Workload | None:
         """The head, which is being tried from now on."""
-        if self._tried is not None or not len(self._heap):
-            return None
-        key, workload = self._heap.pop()
-        self._leave_equals(key, workload)
-        self._tried = workload
-        self.was_unparked = False
+        workload = None if self._tried is not None else self._waiting.pop()
+        if workload is not None:
+            self._tried = workload
+            self.was_unparked = False
         return workload
 
     def admitted(self, key: Key) -> None:
@@ -131,7 +129,7 @@ class PendingQueue:
             why is not Requeue.NAMESPACE_MISMATCH if self.is_strict else why in _AT_ONCE
         ) or (has_more_flavors or self.was_unparked)
         if at_once and not self._must_wait(workload, now):
-            self._push(workload)
+            self._waiting.put(workload)
             return True
         self._parked[workload.key] = workload
         if why in _SAME_FOR_EQUALS and not self._must_wait(workload, now):
@@ -147,50 +145,44 @@ class PendingQueue:
         for key, workload in list(self._parked.items()):
             if is_selected(key.namespace) and not self._must_wait(workload, now):
                 del self._parked[key]
-                self._push(workload)
-        return bool(len(self._heap))
+                self._waiting.put(workload)
+        self._waiting.take_back(is_selected)
+        return self._waiting.has_any
 
     def reorder(self) -> None:
         """What queues used in the past changed."""
-        for key, workload in self._heap.ordered():
-            self._heap.put(key, workload)
+        self._waiting.reorder()
 
     def why_bypassed(self, key: Key) -> str | None:
         """The reason told to an equal one that did not fit, if this one is parked for that."""
-        parked = self._parked.get(key)
+        parked = self._get_parked(key)
         return None if parked is None else self.hopeless.get(parked.hash)
 
     # What people ask
 
     @property
     def counts(self) -> Counts:
-        active = len(self._heap) + (self._tried is not None)
-        return Counts(active, len(self._parked))
+        active = len(self._waiting) + (self._tried is not None)
+        return Counts(active, len(self._parked) + self._waiting.aside_count)
 
     def has_work(self) -> bool:
-        return self._tried is None and len(self._heap) > 0
+        return self._tried is None and self._waiting.has_any
 
     def get(self, key: Key) -> Workload | None:
         if self._tried is not None and self._tried.key == key:
             return self._tried
-        return self._parked.get(key) or self._heap.get(key)
+        return self._parked.get(key) or self._waiting.get(key)
 
     def is_trying(self, key: Key) -> bool:
         return self._tried is not None and self._tried.key == key
 
     def ordered(self) -> list[Workload]:
         """Everything that waits, in the order in which it would be tried."""
-        waiting = [workload for _, workload in self._heap.ordered()]
-        waiting += self._parked.values()
-        if self._tried is not None:
-            waiting.append(self._tried)
-        return sorted(waiting, key=self._rank)
+        return sorted((workload for workload, _ in self.waiting()), key=self._rank)
 
     def waiting(self) -> Iterator[tuple[Workload, bool]]:
         """Everything that waits, in no order, each with whether it is parked."""
-        for key in self._heap:
-            if (workload := self._heap.get(key)) is not None:
-                yield workload, False
+        yield from self._waiting
         if self._tried is not None:
             yield self._tried, False
         for workload in self._parked.values():
@@ -198,10 +190,11 @@ class PendingQueue:
 
     def hash_counts(self) -> Counts:
         """How many different workloads wait, as far as deciding goes."""
-        active = set(self._equals)
+        active = {each for each in self._waiting.hashes() if each}
         if self._tried is not None:
             active.add(self._tried.hash)
-        return Counts(len(active), len({each.hash for each in self._parked.values()}))
+        parked = {each.hash for each in self._parked.values()}
+        return Counts(len(active), len(parked | self._waiting.hashes(aside=True)))
 
     def __len__(self) -> int:
         return self.counts.pending
@@ -217,8 +210,8 @@ class PendingQueue:
     def _stick(self, key: Key, why: Requeue) -> None:
         if why is Requeue.PENDING_PREEMPTION and not self.is_strict:
             former, self._sticky = self._sticky, key
-            if former is not None and (waiting := self._heap.get(former)) is not None:
-                self._heap.put(former, waiting)
+            if former is not None:
+                self._waiting.reorder(former)
         elif self._sticky == key:
             self._sticky = None
 
@@ -235,28 +228,22 @@ class PendingQueue:
         if not self._hashes or self.is_strict or not workload.hash:
             return
         self.hopeless[workload.hash] = reason or "PendingEvaluation"
-        for key in list(self._equals.get(workload.hash, ())):
-            found = self._pull(key)
-            if found is not None:
-                self._parked[key] = found
+        self._waiting.set_aside(workload.hash)
 
-    def _push(self, workload: Workload) -> None:
-        self._heap.put(workload.key, workload)
-        if workload.hash:
-            self._equals.setdefault(workload.hash, {})[workload.key] = None
-
-    def _pull(self, key: Key) -> Workload | None:
-        found = self._heap.remove(key)
-        if found is not None:
-            self._leave_equals(key, found)
+    def _get_parked(self, key: Key) -> Workload | None:
+        found = self._parked.get(key)
+        if found is None and self._waiting.is_aside(key):
+            found = self._waiting.get(key)
         return found
 
-    def _leave_equals(self, key: Key, workload: Workload) -> None:
-        keys = self._equals.get(workload.hash)
-        if keys is not None:
-            keys.pop(key, None)
-            if not keys:
-                del self._equals[workload.hash]
+    def _replace_parked(self, workload: Workload, before: Workload) -> None:
+        if workload.key in self._parked:
+            self._parked[workload.key] = workload
+        elif workload.hash == before.hash:
+            self._waiting.put(workload, aside=True)
+        else:
+            self._waiting.remove(workload.key)
+            self._parked[workload.key] = workload
 
 
 def _decides(workload: Workload) -> tuple[object, ...]:

@@ -27,6 +27,11 @@ class QuotaTree:
         self._ledger = Ledger()
         self._changes = self._ledger.changes
 
+    @property
+    def version(self) -> int:
+        """Counts the changes of the tree itself."""
+        return self._ledger.version
+
     # Decisions try something, and take it back
 
     def mark(self) -> Mark:

@@ -6,9 +6,12 @@ takes it back with `undo`; its cost follows what it looks at, not what exists.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.model import ClusterQueue, Cohort, Flavor
+from fleetqueue.queueing.order import VictimRank, victim_rank
 from fleetqueue.queueing.quota import Node, QuotaTree
 from fleetqueue.queueing.settings import DEFAULTS, Settings
 from fleetqueue.queueing.topology.state import Topologies
@@ -22,6 +25,22 @@ class Mark:
     quota: int
     places: int
     taken: int
+
+
+Ranked: TypeAlias = tuple[list[tuple[VictimRank, Workload]], list[tuple[VictimRank, Workload]]]
+"""Those that are evicted already, and the others."""
+_rank = itemgetter(0)
+
+
+class Moment(NamedTuple):
+    """A state as it was: how often it changed for good, and how long its logs were. What was undone
+    and done again leaves another last line.
+    """
+
+    revision: tuple[int, int]
+    lengths: tuple[int, int]
+    change: object
+    taken: object
 
 
 class State:
@@ -40,6 +59,8 @@ class State:
         """The queue whose quota a workload holds."""
         self._variants: dict[str, dict[Key, Workload]] = {}
         """Those of them that are variants, by what they are variants of."""
+        self._ranked: dict[str, Ranked] = {}
+        """By queue, the same in the order of victims; made when it is asked for."""
         self._taken: set[Key] = set()
         self._taken_before: list[tuple[Key, bool]] = []
         """The log of `_taken`."""
@@ -50,6 +71,10 @@ class State:
         first; None: on all of them."""
         self.dispatching: set[str] = set()
         """Queues whose workloads run on other clusters, which choose the places."""
+        self._revision = 0
+        """Counts what changes for good."""
+        self.last_search: Any = None
+        """Kept by `preemption.search`."""
         self._changes = 0
         self._changed: dict[tuple[bool, str], int] = {}
         """Per tree, which change was the last after which flavors that were tried may do."""
@@ -104,6 +129,7 @@ class State:
         if before is not None and _frees(before, workload):
             self._advance(self.tree.queues.get(before.cluster_queue))
         self.holders.setdefault(workload.cluster_queue, {})[workload.key] = workload
+        self._ranked.pop(workload.cluster_queue, None)
         self._homes[workload.key] = workload.cluster_queue
         if workload.parent_uid:
             self._variants.setdefault(workload.parent_uid, {})[workload.key] = workload
@@ -122,6 +148,17 @@ class State:
         home = self._homes.get(key)
         return None if home is None else self.holders[home].get(key)
 
+    def ranked(self, queue: str) -> Ranked:
+        """Those that hold quota of a queue, as preemption tries them."""
+        found = self._ranked.get(queue)
+        if found is None:
+            pairs = [(victim_rank(each), each) for each in self.holders.get(queue, {}).values()]
+            pairs.sort(key=_rank)
+            evicted = [pair for pair in pairs if pair[1].is_evicted]
+            found = (evicted, [pair for pair in pairs if not pair[1].is_evicted])
+            self._ranked[queue] = found
+        return found
+
     def replaced_by(self, workload: Workload) -> Workload | None:
         """The older slice that holds the quota which this one gets instead."""
         found = self.holder(workload.replaces) if workload.replaces is not None else None
@@ -138,6 +175,18 @@ class State:
     def mark(self) -> Mark:
         return Mark(self.tree.mark(), self.topologies.mark(), len(self._taken_before))
 
+    def moment(self) -> Moment:
+        count, change = self.tree.position()
+        taken = self._taken_before[-1] if self._taken_before else None
+        revision = (self._revision, self.tree.version)
+        return Moment(revision, (count, len(self._taken_before)), change, taken)
+
+    def is_now(self, moment: Moment) -> bool:
+        """Whether everything is as it was then."""
+        now = self.moment()
+        is_as_long = (now.revision, now.lengths) == (moment.revision, moment.lengths)
+        return is_as_long and now.change is moment.change and now.taken is moment.taken
+
     def undo(self, mark: Mark) -> None:
         self.tree.undo(mark.quota)
         self.topologies.undo(mark.places)
@@ -150,6 +199,7 @@ class State:
 
     def keep(self) -> None:
         """Usage stays as it is now."""
+        self._revision += 1
         self.tree.forget()
         self.topologies.forget()
         self._taken.clear()
@@ -190,6 +240,7 @@ class State:
         if home is None:
             return None
         found = self.holders[home].pop(key)
+        self._ranked.pop(home, None)
         self._forget_variant(found)
         self.take(found)
         self.keep()

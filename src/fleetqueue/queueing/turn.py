@@ -5,6 +5,7 @@ it see what is left.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing import nomination, places, variants
@@ -33,6 +34,8 @@ DEFERRED = (
 OVERLAPS = "Workload has overlapping preemption targets with another workload"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 WAITS_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
+Sums: TypeAlias = dict[str, Amounts]
+"""By queue."""
 
 
 class Turn:
@@ -46,6 +49,11 @@ class Turn:
         """Those who were chosen to go."""
         self.waiting: list[tuple[Workload, Workload | None]] = []
         """Those for whom they go, counted as if they were there; and what each one replaces."""
+        self._leaving: Sums = {}
+        """What all victims use that are still counted."""
+        self._arriving: Sums = {}
+        self._returning: Sums = {}
+        """What those use for whom they go, and what those replace."""
         self.recomputed: list[tuple[str, str]] = []
         """See `Plan.recomputed`."""
         self._places = state.topologies.mark()
@@ -97,6 +105,8 @@ class Turn:
         """Once everybody is gone who was chosen to go. What fits without that must also fit now:
         those who go still hold their quota, and those for whom they go do not yet.
         """
+        if entry.assignment.replaced is None:
+            return self._has_quota_in_sum(entry)
         if entry.assignment.mode is Mode.FIT and self.waiting:
             start = self.state.mark()
             for waits, replaced in self.waiting:
@@ -112,6 +122,36 @@ class Turn:
         fits_then = self._fits(entry)
         self.state.undo(start)
         return fits_then
+
+    def _has_quota_in_sum(self, entry: Entry) -> bool:
+        """The same for one that replaces nothing: it does not matter who goes, but how much."""
+        tree = self.state.tree
+        if entry.assignment.mode is Mode.FIT and self.waiting:
+            start = tree.mark()
+            self._shift(self._arriving, self._returning)
+            fits_now = self._fits(entry)
+            tree.undo(start)
+            if not fits_now:
+                return False
+        start = tree.mark()
+        own: Sums = {}
+        for each in entry.targets:
+            if each.workload.key not in self.victims and not self.state.is_taken(each.workload.key):
+                _sum_up(own, each.workload)
+        self._shift(self._leaving, {})
+        self._shift(own, {})
+        fits_then = self._fits(entry)
+        tree.undo(start)
+        return fits_then
+
+    def _shift(self, less: Sums, more: Sums) -> None:
+        nodes = self.state.tree.queues
+        for queue, amounts in less.items():
+            if queue in nodes:
+                nodes[queue].remove(amounts)
+        for queue, amounts in more.items():
+            if queue in nodes:
+                nodes[queue].add(amounts)
 
     def _fits(self, entry: Entry) -> bool:
         return self.state.node(entry.workload.cluster_queue).fits(self._charge(entry))
@@ -196,7 +236,7 @@ class Turn:
 
     def _migrate(self, entry: Entry, rival: Workload) -> Migrate:
         self._count_later(entry)
-        self.victims[rival.key] = rival
+        self._choose(rival)
         pending = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
         wait = self._wait_for_victims(entry, pending, Requeue.PENDING_MIGRATION)
         message = variants.migration_message(entry.workload)
@@ -272,9 +312,21 @@ class Turn:
             self._replace(replaced, held)
         self.state.give(held)
         self.waiting.append((held, replaced))
-        self.victims |= {each.workload.key: each.workload for each in entry.targets}
+        _sum_up(self._arriving, held)
+        if replaced is not None:
+            _sum_up(self._returning, replaced)
+        for each in entry.targets:
+            self._choose(each.workload)
+
+    def _choose(self, victim: Workload) -> None:
+        """It has to go."""
+        if victim.key not in self.victims and not self.state.is_taken(victim.key):
+            _sum_up(self._leaving, victim)
+        self.victims[victim.key] = victim
 
     def _replace(self, replaced: Workload, held: Workload) -> None:
+        if replaced.key in self.victims and not self.state.is_taken(replaced.key):
+            _sum_up(self._leaving, replaced, times=-1)
         self._take({replaced.key: replaced})
         if replaced.key != held.key:
             self.victims[replaced.key] = replaced
@@ -296,6 +348,12 @@ class Turn:
             left = amount if limit is None else minus(plus(quota.nominal, limit), node.used(at))
             reserved[at] = max(0, min(amount, left))
         node.add(reserved)
+
+
+def _sum_up(sums: Sums, workload: Workload, times: int = 1) -> None:
+    of_queue = sums.setdefault(workload.cluster_queue, {})
+    for at, amount in workload.usage().items():
+        of_queue[at] = of_queue.get(at, 0) + times * amount
 
 
 def _no_replacement(workload: Workload) -> str:

@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from fleetqueue.api.meta import Key
-from fleetqueue.queueing.amounts import Amounts, Requests, add_to, times
+from fleetqueue.queueing.amounts import Amounts, FlavorResource, Requests, add_to, times
+
+NOTHING: Mapping[FlavorResource, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,11 @@ class Workload:
     """Per pod set, what its checks add."""
     is_single_pod: bool = False
     """Owned by exactly one plain pod."""
+    _usage: Mapping[FlavorResource, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        used = usage_of(self.assignments) if self.assignments else NOTHING
+        object.__setattr__(self, "_usage", used)
 
     @property
     def effective_priority(self) -> int:
@@ -143,9 +151,9 @@ class Workload:
     def has_quota(self) -> bool:
         return self.reserved_at is not None
 
-    def usage(self) -> Amounts:
+    def usage(self) -> Mapping[FlavorResource, int]:
         """The quota it holds."""
-        return usage_of(self.assignments)
+        return self._usage
 
 
 def usage_of(assignments: Sequence[PodSetAssignment]) -> Amounts:

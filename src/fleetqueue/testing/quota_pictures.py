@@ -124,7 +124,7 @@ class Pictured:
     def targets(self, line: str, places: str = "") -> list[Target]:
         """Whom the workload would preempt; for everything it wants, or for the places named."""
         pending = replace(workload(line, 1000), reserved_at=None, assignments=())
-        wanted = workload(line).usage()
+        wanted = dict(workload(line).usage())
         at = frozenset(_place(each) for each in places.split()) or frozenset(wanted)
         return find_targets(self.state, pending, wanted, at)
 

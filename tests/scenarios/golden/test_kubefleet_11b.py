@@ -35,8 +35,8 @@ ACCOUNTS = (
 )
 
 
-async def guarded(fleet: Fleet, *, rail: bool = True) -> Guarded:
-    settings = HubSettings(enable_guard_rail=rail)
+async def guarded(fleet: Fleet) -> Guarded:
+    settings = HubSettings(enable_guard_rail=True)
     hub = await hub_doors.start(fleet, settings, [policies.NO_ACCOUNTS])
     await hub.masters.create(namespace("fleet-system"))
     labels = {"kubernetes-fleet.io/is-fleet-resource": "true"}
@@ -108,7 +108,7 @@ async def test_new_objects_among_those_of_the_fleet() -> None:
 
 async def test_a_policy_keeps_accounts_out_of_reserved_namespaces() -> None:
     async with Fleet() as fleet:
-        hub = await guarded(fleet, rail=False)
+        hub = await guarded(fleet)
         account = named("ServiceAccount", "v1", "sa", "fleet-system")
         assert await refusal_of(hub.tester, account) == (403, "Forbidden", ACCOUNTS)
         assert (await refusal_of(hub.masters, account))[0] == 201

@@ -26,7 +26,9 @@ def install(
     connect: Callable[[Access], Client],
 ) -> Any:
     made = kueue.install(manager, options)
-    return parts.install(manager, settings, connect, made.metrics, lambda kind: True)
+    return parts.install(
+        manager, settings, connect, made.metrics, lambda kind: True, writer=made.writer
+    )
 
 
 async def world(fleet: Fleet, **options: Any) -> Dispatching:

@@ -8,10 +8,11 @@ import pytest_asyncio
 from tests.support import shared_world
 from tests.support.dispatching import job
 from tests.support.fault_jobs import PODS, pod_of
+from tests.support.fault_serving import STATEFUL_SETS, stateful
 from tests.support.shared_world import SharedWorld
 
 from fleetqueue.multikueue import kinds
-from fleetqueue.runtime.kinds import JOB, POD
+from fleetqueue.runtime.kinds import JOB, POD, STATEFUL_SET
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 GROUP = {"kueue.x-k8s.io/pod-group-name": "group"}
@@ -20,7 +21,7 @@ TOTAL = {"kueue.x-k8s.io/pod-group-total-count": "2"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world() -> AsyncIterator[SharedWorld]:
-    async with shared_world.start(PODS) as made:
+    async with shared_world.start(PODS, STATEFUL_SETS) as made:
         yield made
 
 
@@ -85,6 +86,32 @@ async def test_a_group_whose_pods_leave_here_ends_with_those_there(world: Shared
     assert await world.pods(world.manager) == []
     assert await world.manager.names(kinds.WORKLOAD) == []
     assert await world.is_clean()
+
+
+@pytest.mark.rule("STS-4")
+async def test_a_set_that_is_switched_off_and_has_no_pods_is_written_once(
+    world: SharedWorld,
+) -> None:
+    """That it is on hold and that it is switched off are both said of its quota: whoever says the
+    one must not put out the other for ever.
+    """
+    await world.begin()
+    [made] = stateful("set", Random(0)).objects
+    await world.submit(made)
+    await world.passes(seconds=10)
+    workload = str((await world.workload("set"))["metadata"]["name"])
+    await world.manager.patch(kinds.WORKLOAD, workload, {"spec": {"active": False}})
+    await world.manager.patch(STATEFUL_SET, "set", {"spec": {"replicas": 0}})
+    await world.passes(seconds=10)
+    assert await world.is_clean()
+    assert (await world.conditions("set"))["QuotaReserved"][:2] == ("False", "Deactivated")
+
+    await world.manager.patch(kinds.WORKLOAD, workload, {"spec": {"active": True}})
+    await world.passes(seconds=10)
+    assert (await world.conditions("set"))["QuotaReserved"][:2] == ("False", "OnHold")
+    await world.manager.patch(STATEFUL_SET, "set", {"spec": {"replicas": 1}})
+    await world.passes(seconds=10)
+    assert await world.sites() == ["worker1"]
 
 
 @pytest.mark.rule("LOST-2", "FLOW-57", "POD-5", "WH-7")

@@ -6,6 +6,7 @@ from tests.support.delivering import HOME, Delivery, config_map, of_manifest, sa
 
 from fleetqueue.api.fleet import labels
 from fleetqueue.fleet import kinds
+from fleetqueue.fleet.settings import MemberSettings
 from fleetqueue.kube.resources import CONFIG_MAPS, NAMESPACES
 from fleetqueue.testing import Fleet, namespace
 
@@ -76,14 +77,26 @@ async def test_an_applied_work_that_somebody_deletes_is_made_again(fleet: Fleet)
     assert made["metadata"]["ownerReferences"][0]["uid"] == applied["metadata"]["uid"]
 
 
-WRITES = 6
-"""Of the first pass: finalizer, AppliedWork, write-ahead, object, its list, report."""
+WRITES = 5
+"""Of the first pass: finalizer, AppliedWork with what is expected, object, its list, report."""
+STEPS = 6
+"""The same where the write-ahead is a step of its own."""
 
 
 @pytest.mark.rule("APPLY-4")
-@pytest.mark.parametrize("allowed", range(WRITES))
-async def test_a_crash_after_any_write_leaves_nothing_behind(fleet: Fleet, allowed: int) -> None:
-    delivery = await delivering.start(fleet)
+@pytest.mark.parametrize(
+    ("allowed", "settings"),
+    [
+        *((allowed, delivering.BUSY) for allowed in range(WRITES)),
+        *((allowed, delivering.AWARE) for allowed in range(STEPS)),
+    ],
+    ids=[*(f"{allowed}" for allowed in range(WRITES)),
+         *(f"{allowed} in steps" for allowed in range(STEPS))],
+)  # fmt: skip
+async def test_a_crash_after_any_write_leaves_nothing_behind(
+    fleet: Fleet, allowed: int, settings: MemberSettings
+) -> None:
+    delivery = await delivering.start(fleet, settings)
     delivery.gate.close_after(allowed)
     await delivery.hub.create(delivering.work(config_map("a")))
     await delivery.world.fleet.passes(seconds=2)

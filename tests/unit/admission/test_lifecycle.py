@@ -523,6 +523,14 @@ def test_finished_ones_go_when_their_time_is_over() -> None:
     assert notes(plan) == [("Normal", "Deleted", text)]
 
 
+@pytest.mark.rule("FLOW-55")
+def test_the_copy_of_a_managers_workload_is_left_to_the_manager() -> None:
+    done = workload(condition("Finished", "True", "Succeeded"))
+    done["metadata"]["labels"] = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
+
+    assert decide(done, now=LATER, after_finished=timedelta()).steps == []
+
+
 @pytest.mark.rule("kueue 3.14")
 def test_the_first_thing_to_write_ends_the_pass() -> None:
     target = condition("DeactivationTarget", "True", "AdmissionCheck", "")

@@ -83,3 +83,22 @@ def test_a_slot_comes_back_from_who_fails_or_is_cancelled() -> None:
         await work(slots, Server(0.0, 1), SLOTS_MAX)
 
     virtual_time.run(story())
+
+
+def test_nothing_more_is_decided_while_as_many_wait_as_are_written_at_once() -> None:
+    async def story() -> None:
+        slots, server = Slots(), Server(0.1, SLOTS_MAX)
+        loop = asyncio.get_running_loop()
+        await slots.caught_up()
+        assert loop.time() == 0
+
+        working = asyncio.create_task(work(slots, server, 3 * SLOTS_MAX))
+        await asyncio.sleep(0.01)
+        assert slots.is_behind
+        await slots.caught_up()
+
+        assert loop.time() == pytest.approx(0.2)
+        assert server.under_way, "there is still enough to write meanwhile"
+        await working
+
+    virtual_time.run(story())

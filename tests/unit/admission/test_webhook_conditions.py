@@ -10,7 +10,7 @@ import pytest
 from fleetqueue.admission import webhook_conditions
 from fleetqueue.admission.webhooks import webhooks
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import gates
+from fleetqueue.api.kueue import gates, labels
 from fleetqueue.api.kueue.defaults import defaulted
 from fleetqueue.api.kueue.validation import Rules, validate
 from fleetqueue.api.times import parse_time
@@ -45,6 +45,14 @@ WAITING: Json = {
         ],
     },
 }
+ALL_RULES = Rules(
+    workload_validate_resources_are_non_negative=True,
+    workload_validation_for_pod_set_metadata=True,
+    tas_validate_workload_slice_size=True,
+    elastic_jobs_via_workload_slices=True,
+    admission_gated_by=True,
+    priority_boost=True,
+)
 RESERVED = status.reserve(WAITING, ADMISSION, NOW)
 EVICTED = status.preempt(RESERVED, "InClusterQueue", "to make room", NOW)
 
@@ -104,6 +112,11 @@ OURS: list[tuple[str, Json, Json]] = [
         status.changed(RESERVED, clusterName="c"),
         status.finish(status.changed(RESERVED, clusterName="c"), "Succeeded", "done", NOW),
     ),
+    (
+        "a cluster that was asked has it",
+        status.changed(RESERVED, nominatedClusterNames=["b", "c"]),
+        status.changed(RESERVED, clusterName="c"),
+    ),
 ]
 REFUSED: list[tuple[str, Json, Json]] = [
     ("a reservation of nothing", WAITING, with_conditions("QuotaReserved")),
@@ -154,6 +167,11 @@ REFUSED: list[tuple[str, Json, Json]] = [
         status.changed(RESERVED, admissionChecks=[CHECK]),
     ),
     ("a cluster that nobody named", RESERVED, status.changed(RESERVED, clusterName="c")),
+    (
+        "a cluster that was not asked",
+        status.changed(RESERVED, nominatedClusterNames=["a", "b"]),
+        status.changed(RESERVED, clusterName="c"),
+    ),
 ]  # fmt: skip
 
 
@@ -187,12 +205,102 @@ def test_whatever_would_be_refused_is_asked_about(name: str, old: Json, new: Jso
     assert is_validated(new, old, STATUS)
 
 
-@pytest.mark.parametrize("request_", [{"operation": "CREATE"}, {"operation": "UPDATE"}])
-def test_every_other_write_is_asked_about(request_: Json) -> None:
-    old = None if request_["operation"] == "CREATE" else WAITING
+@pytest.mark.parametrize("part", ["spec", "status", "annotations"])
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_every_other_write_of_what_is_read_is_asked_about(operation: str, part: str) -> None:
+    changed = codec.copy(RESERVED)
+    if part == "annotations":
+        changed["metadata"]["annotations"] = {labels.ADMISSION_GATED_BY: "example.com/gate"}
+    else:
+        changed[part]["more"] = True
+    for request in ({"operation": operation}, {"operation": operation, "subResource": ""}):
+        assert is_validated(changed, None if operation == "CREATE" else RESERVED, request)
 
-    assert is_validated(WAITING, old, request_)
-    assert is_validated(RESERVED, old, {**request_, "subResource": ""})
+
+@pytest.mark.parametrize("more", [{}, {"subResource": ""}])
+@pytest.mark.parametrize("known", [WAITING, RESERVED])
+def test_owners_and_finalizers_are_not_asked_about(known: Json, more: Json) -> None:
+    changed = codec.copy(known)
+    changed["metadata"] |= {"ownerReferences": [{"name": "job"}], "labels": {"a": "b"}}
+
+    assert validate(changed, known, Rules()) == []
+    assert not is_validated(changed, known, {"operation": "UPDATE", **more})
+
+
+def with_pod_set(**changes: Any) -> Json:
+    made = codec.copy(WAITING)
+    made["spec"]["podSets"][0] |= changes
+    return made
+
+
+def with_template(**changes: Any) -> Json:
+    template: Json = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return with_pod_set(template={**template, **changes})
+
+
+def asking(list_name: str = "containers", **resources: Any) -> Json:
+    return with_template(spec={list_name: [{"name": "c", "image": "i", "resources": resources}]})
+
+
+def with_annotation(name: str, value: str) -> Json:
+    made = codec.copy(WAITING)
+    made["metadata"]["annotations"] = {name: value}
+    return made
+
+
+PLAIN = {
+    "nothing is asked for": WAITING,
+    "as text and as numbers": asking(
+        requests={"cpu": "500m", "memory": 1024, "nvidia.com/gpu": 1}, limits={"cpu": "1"}
+    ),
+    "by init containers": asking("initContainers", requests={"cpu": "0"}),
+    "labels of pods": with_template(
+        metadata={"labels": {"app": "a", "batch.kubernetes.io/job-name": "j-1", "empty": ""}},
+    ),
+    "an annotation of somebody": with_annotation("example.com/note", "x"),
+}
+UNUSUAL = {
+    "a negative request": asking(requests={"cpu": "-1"}),
+    "a negative number": asking(limits={"memory": -1}),
+    "of an init container": asking("initContainers", requests={"cpu": "-1m"}),
+    "the name of pods": asking(requests={"pods": "1"}),
+    "of a whole pod": with_template(
+        spec={"containers": [], "resources": {"requests": {"cpu": "-1"}}}
+    ),
+    "a bad label": with_template(metadata={"labels": {"-a": "b"}}),
+    "a long label": with_template(metadata={"labels": {"a" * 64: "b"}}),
+    "a label of a bad domain": with_template(metadata={"labels": {"A_b/c": "d"}}),
+    "a label of nothing": with_template(metadata={"labels": {"example.com/": "d"}}),
+    "a bad value": with_template(metadata={"labels": {"a": "b c"}}),
+    "a long value": with_template(metadata={"labels": {"a": "b" * 64}}),
+    "a value of two lines": with_template(metadata={"labels": {"a": "b\n"}}),
+    "a bad annotation of pods": with_template(metadata={"annotations": {"-a": "b"}}),
+    "slices without a size": with_pod_set(topologyRequest={"podSetSliceRequiredTopology": "rack"}),
+    "a bad gate": with_annotation(labels.ADMISSION_GATED_BY, "no gate"),
+    "a bad boost": with_annotation(labels.PRIORITY_BOOST, "much"),
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"subResource": ""}])
+@pytest.mark.parametrize("made", PLAIN.values(), ids=PLAIN)
+def test_a_plain_new_workload_is_not_asked_about(made: Json, more: Json) -> None:
+    assert validate(made, None, ALL_RULES) == []
+    assert not is_validated(made, None, {"operation": "CREATE", **more})
+
+
+@pytest.mark.parametrize("made", UNUSUAL.values(), ids=UNUSUAL)
+def test_a_new_workload_that_would_be_refused_is_asked_about(made: Json) -> None:
+    assert validate(made, None, ALL_RULES)
+    assert is_validated(made, None, {"operation": "CREATE"})
+
+
+def test_several_sets_that_may_shrink_are_asked_about() -> None:
+    made = codec.copy(WAITING)
+    pods = {**made["spec"]["podSets"][0], "minCount": 1}
+    made["spec"]["podSets"] = [pods, {**pods, "name": "other"}]
+
+    assert validate(made, None, ALL_RULES)
+    assert is_validated(made, None, {"operation": "CREATE"})
 
 
 def test_any_step_from_one_known_state_to_another_is_asked_about_or_let_pass() -> None:
@@ -222,6 +330,8 @@ def test_the_registered_webhooks_carry_the_conditions() -> None:
         "may-be-defaulted"
     ]
     assert [each["name"] for each in by_name["vworkload.kb.io"]["matchConditions"]] == [
-        "may-be-refused"
+        "may-be-refused",
+        "changes-what-is-read",
+        "is-unusual",
     ]
     assert "matchConditions" not in by_name["vclusterqueue.kb.io"]

@@ -1,5 +1,6 @@
 """The steps that a job's controller takes, without a cluster."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.support.job_looks import (
 )
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.times import format_time
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.kube.plan import Apply, Create, Delete, Note, Patch, Plan
 from fleetqueue.kube.resources import Object
 
@@ -225,6 +228,59 @@ def test_the_end_of_a_job_is_the_end_of_its_workload(type: str, reason: str) -> 
     finished = next(each for each in step.obj["status"]["conditions"] if each["type"] == "Finished")
     assert (finished["reason"], finished["message"]) == (reason, "it is over")
     assert step.obj["metadata"]["resourceVersion"] == "5"
+
+
+@pytest.mark.rule("FLOW-52")
+@pytest.mark.parametrize(
+    ("seconds", "rest"),
+    [(0, 15.0), (5, 10.0), (15, None), (60, None), (-5, 10.0), (-3600, None)],
+)
+def test_the_end_of_a_job_that_ran_elsewhere_is_told_by_who_brought_it(
+    seconds: int, rest: float | None
+) -> None:
+    workload = status_of.changed(ready(admitted(created(job()))), clusterName="worker")
+    ended = format_time(NOW - timedelta(seconds=seconds))
+    condition = {"type": "Complete", "status": "True", "lastTransitionTime": ended}
+    plan = decide(job(status={"conditions": [condition]}), workload)
+
+    assert plan.after == rest
+    assert len(steps(plan, Apply)) == (0 if rest else 1)
+
+
+class TestWhileMuchHappens:
+    """Readiness is told less."""
+
+    @staticmethod
+    def busy() -> Leisure:
+        made = Leisure(at_once=1)
+        assert made.take(NOW)
+        return made
+
+    @pytest.mark.rule("kueue 3.7")
+    def test_a_job_that_starts_is_not_told_before_that_it_does_not_run(self) -> None:
+        workload = admitted(created(job()))
+        plan = decide(job(), workload, leisure=self.busy())
+
+        assert steps(plan, Apply) == []
+        assert [each.patch["spec"]["suspend"] for each in steps(plan, Patch)] == [False]
+        [told] = steps(decide(job(), workload), Apply)
+        assert told.manager == "kueue-job-controller-PodsReady"
+
+    @pytest.mark.rule("kueue 3.7")
+    @pytest.mark.parametrize(
+        ("blocks", "seconds", "rest"), [(False, 0.5, 1.5), (False, 2, None), (True, 0, None)]
+    )
+    def test_that_its_pods_are_ready_is_told_a_little_later(
+        self, blocks: bool, seconds: float, rest: float | None
+    ) -> None:
+        workload = admitted(created(job()))
+        settings = replace(with_settings(), blocks_admission=blocks)
+        now = NOW + timedelta(seconds=seconds)
+        given = running(status={"ready": 1, "active": 1})
+        plan = decide(given, workload, settings=settings, leisure=self.busy(), now=now)
+
+        assert plan.after == rest
+        assert len(steps(plan, Apply)) == (0 if rest else 1)
 
 
 @pytest.mark.rule("kueue 3.9")

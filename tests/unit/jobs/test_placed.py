@@ -18,7 +18,7 @@ from tests.support.job_looks import (
     with_settings,
 )
 
-from fleetqueue.api.fleet.labels import PLACED
+from fleetqueue.api.fleet.labels import JOB_MANAGER, PLACED
 from fleetqueue.base import paths
 from fleetqueue.jobs.ancestors import Family
 from fleetqueue.jobs.webhook import validate
@@ -105,6 +105,11 @@ def test_nothing_is_queued_for_a_placed_job() -> None:
     made = job(queue="q")
     assert names(decide(made)) == ["Create", "Note"]
     made["metadata"]["annotations"] = {PLACED: "true"}
+    assert names(decide(made)) == []
+
+
+def test_nothing_is_queued_for_a_job_that_is_left_to_members() -> None:
+    made = job(queue="q", spec={"managedBy": JOB_MANAGER})
     assert names(decide(made)) == []
 
 

@@ -44,6 +44,14 @@ async def test_a_token_is_a_bearer_token(clock: SettableClock) -> None:
     assert not await source.refused(credential)
 
 
+async def test_headers_of_the_access_go_with_every_call(clock: SettableClock) -> None:
+    access = Access("https://h", token="t", headers=(("x-tenant", "blue"),))
+
+    credential = await credentials_for(access, clock).current()
+
+    assert credential.headers == (("authorization", "Bearer t"), ("x-tenant", "blue"))
+
+
 async def test_a_password_is_basic_authentication(clock: SettableClock) -> None:
     source = credentials_for(Access("https://h", username="me", password="pw"), clock)
 

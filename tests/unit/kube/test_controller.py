@@ -17,8 +17,10 @@ from fleetqueue.base.virtual_time import idle
 from fleetqueue.errors import Problem
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, GiveUp, Result, Watch, owned, owners
+from fleetqueue.kube.frame import Operator, controller_of
 from fleetqueue.kube.leader import LeaderElector, LeadershipLost
 from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.plan import Look, Plan
 from fleetqueue.kube.resources import CONFIG_MAPS, PODS, Resource
 
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/namespaces/team/localqueues"
@@ -328,6 +330,32 @@ async def test_a_controller_may_deal_in_raw_objects(cluster: Cluster, memory: An
         pass
 
     assert controller.seen == ["p"]
+
+
+async def test_what_an_operator_skips_wakes_nobody(cluster: Cluster, memory: Any) -> None:
+    seen: list[str] = []
+
+    def decide(look: Look) -> Plan:
+        seen.append(look.name)
+        return Plan()
+
+    def skips(pod: dict[str, Any]) -> bool:
+        return "ours" not in (pod["metadata"].get("labels") or {})
+
+    def put(name: str, **labels: str) -> None:
+        metadata = {"name": name, "namespace": "ns", "labels": labels}
+        memory.put(f"/api/v1/namespaces/ns/pods/{name}", {"metadata": metadata})
+
+    operator = Operator("of-pods", PODS, decide, skips=skips)
+    async with running(cluster, controller_of(operator)(cluster)):
+        put("a")
+        put("b", ours="yes")
+        await idle()
+        put("a", other="yes")
+        put("b")
+        await idle()
+
+    assert seen == ["b", "b"]
 
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}

@@ -62,6 +62,28 @@ async def test_the_answer_to_the_write_that_removed_an_object_does_not_bring_it_
     assert heard == ["- -> 3", "3 -> -"]
 
 
+async def test_others_have_their_turn_while_a_large_state_is_taken_in(
+    informer: Informer[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what they write meanwhile stays, whether or not its turn has come."""
+    monkeypatch.setattr(informers, "SLICE", 2)
+    names = "abcdef"
+    _init(informer, 5, *(obj(3, name=each, uid=each) for each in names))
+    informer.handle(watch.InitBegin())
+    for each in names:
+        informer.handle(watch.InitItem(obj(6, name=each, uid=each)))
+    pauses = 0
+    for _ in informer._replacing():
+        pauses += 1
+        if pauses == 1:
+            informer.accept(obj(9, name="f", uid="f"))
+            informer.accept_deleted(Key("ns", "e"), "e")
+
+    assert pauses == 6
+    found = {each["metadata"]["name"]: _revision(each) for each in informer.store.all()}
+    assert found == {"a": "6", "b": "6", "c": "6", "d": "6", "f": "9"}
+
+
 async def test_what_was_known_counts_until_the_new_state_is_complete(
     informer: Informer[Any], heard: list[str]
 ) -> None:

@@ -189,3 +189,77 @@ async def test_many_workers_never_share_a_key(queue: WorkQueue[str]) -> None:
 
     assert set(done) == {f"key {number}" for number in range(5)}
     assert sum(done.values()) < 200
+
+
+async def test_the_urgent_find_room_beside_so_many_of_the_others() -> None:
+    queue: WorkQueue[str] = WorkQueue(random=Random(1), ordinary_max=2)
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    third = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0.01)
+    assert not third.done()
+
+    queue.add("urgent", priority=1)
+    assert await third == "urgent"
+    fourth = asyncio.ensure_future(queue.get())
+    queue.done("urgent")
+    await asyncio.sleep(0.01)
+    assert not fourth.done()
+    queue.done("a")
+    assert await fourth == "c"
+
+
+async def test_one_that_waits_becomes_urgent() -> None:
+    queue: WorkQueue[str] = WorkQueue(random=Random(1), ordinary_max=1)
+    for key in ("a", "b"):
+        queue.add(key)
+    assert await queue.get() == "a"
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(100)
+    queue.add("b", priority=1)
+
+    assert await waiting == "b"
+
+
+async def test_a_queue_that_closes_lets_all_go_home_though_there_was_no_room() -> None:
+    queue: WorkQueue[str] = WorkQueue(random=Random(1), ordinary_max=1)
+    for key in ("a", "b"):
+        queue.add(key)
+    assert await queue.get() == "a"
+    others = [asyncio.ensure_future(queue.get()) for _ in range(2)]
+    await asyncio.sleep(100)
+    queue.shut_down()
+    queue.done("a")
+
+    assert await others[0] == "b"
+    queue.done("b")
+    with pytest.raises(ShutDown):
+        await others[1]
+
+
+async def test_of_several_delays_the_earliest_counts_and_the_highest_priority() -> None:
+    queue: WorkQueue[str] = WorkQueue(random=Random(1))
+    queue.add_after("a", 1, priority=0)
+    queue.add_after("b", 1, priority=0)
+    queue.add_after("b", 5, priority=1)
+    await asyncio.sleep(2)
+
+    assert await _all(queue) == ["b", "a"]
+
+
+async def test_while_they_take_long_they_go_one_at_a_time() -> None:
+    queue: WorkQueue[str] = WorkQueue(random=Random(1), ordinary_max=2)
+    for key in "abcde":
+        queue.add(key)
+    assert [await queue.get(), await queue.get()] == ["a", "b"]
+    await asyncio.sleep(1)
+    for key in "ab":
+        queue.done(key)
+
+    assert await queue.get() == "c"
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    queue.done("c")
+    assert [await waiting, await queue.get()] == ["d", "e"]

@@ -619,3 +619,71 @@ class TestStopped:
         seen = situation(workload(true("Evicted")), Site("w1", copy=gone))
         assert steps(seen) == []
         assert steps(replace(seen, is_activity_mirrored=True)) == [flow.Reset()]
+
+
+class TestWhileMuchHappens:
+    """Fewer states are shown."""
+
+    @staticmethod
+    def reserved() -> Json:
+        return workload(admission={"clusterQueue": "cq"}, nominatedClusterNames=["w1", "w2"])
+
+    @staticmethod
+    def made(seen: Situation) -> Json:
+        [write] = steps(seen, flow.Write)
+        return dict(write.made)
+
+    @pytest.mark.rule("FLOW-34", "FLOW-38")
+    def test_a_workload_is_admitted_with_its_worker(self) -> None:
+        site = Site("w1", copy=copy(true("Admitted")))
+        seen = situation(self.reserved(), site, has_leisure=lambda: False)
+
+        made = self.made(seen)
+        assert made["status"]["clusterName"] == "w1"
+        assert check_of(made["status"])["state"] == "Ready"
+        assert status.is_admitted(made)
+        text = "Admitted by ClusterQueue cq, wait time since reservation was 0s"
+        assert steps(seen, flow.Tell) == [
+            flow.Tell('The workload was admitted on "w1"'),
+            flow.Tell(text, reason="Admitted"),
+        ]
+        names = [type(each).__name__ for each in steps(seen, flow.Write, flow.Sync)]
+        assert names == ["Write", "Sync"]
+
+    def test_not_where_another_check_is_missing(self) -> None:
+        site = Site("w1", copy=copy(true("Admitted")))
+        local = self.reserved()
+        local["status"]["admissionChecks"].append({"name": "other", "state": "Pending"})
+        seen = situation(local, site, has_leisure=lambda: False)
+
+        assert not status.is_admitted(self.made(seen))
+        assert [each.reason for each in steps(seen, flow.Tell)] == ["MultiKueue"]
+
+    def test_with_leisure_that_is_a_write_of_its_own(self) -> None:
+        site = Site("w1", copy=copy(true("Admitted")))
+        seen = situation(self.reserved(), site)
+
+        assert not status.is_admitted(self.made(seen))
+
+    @pytest.mark.rule("DISP-2")
+    def test_who_is_asked_can_be_known_before_that_is_done(self) -> None:
+        nominated = flow.nominated_by(flow.decide(situation(workload(), Site("w1"), Site("w2"))))
+        assert nominated is not None
+        assert nominated["status"]["nominatedClusterNames"] == ["w1", "w2"]
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            pytest.param(situation(workload(check="Ready")), id="it has a worker"),
+            pytest.param(situation(workload(), Site("w3", copy=copy())), id="others have copies"),
+            pytest.param(
+                situation(workload(nominatedClusterNames=["w1", "w2"]), Site("w1")),
+                id="it is written already",
+            ),
+            pytest.param(
+                situation(workload(), nominate=lambda: Nomination(None)), id="somebody else asks"
+            ),
+        ],
+    )
+    def test_but_not_where_anything_else_is_done(self, seen: Situation) -> None:
+        assert flow.nominated_by(flow.decide(seen)) is None

@@ -1,17 +1,22 @@
 """What is copied from a mirror when its Workload has finished."""
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.support.dispatched import SETTINGS_OF_MANAGER, handed, workload_of
 
+from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
+from fleetqueue.base.leisure import AT_ONCE
 from fleetqueue.jobs.kinds.batch_job import JOB
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.sources import Listed
 from fleetqueue.multikueue.adapters import batch_job
 from fleetqueue.multikueue.mirroring import Mirroring
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 COMPLETE = {
     "succeeded": 1,
     "conditions": [{"type": "Complete", "status": "True", "reason": "CompletionsReached"}],
@@ -38,6 +43,7 @@ class Manager:
 
     def __init__(self) -> None:
         self.written: list[Object] = []
+        self.clock = SimpleNamespace(now=lambda: NOW)
 
     async def patch(self, kind: Resource, name: str, patch: Object, *_: Any, **__: Any) -> None:
         self.written.append(patch["status"])
@@ -127,3 +133,23 @@ def test_what_is_on_its_way_out_is_not_removed_again_and_again(
         Key("default", "w"), batch_job.adapter(), lambda worker, mirror: False, site
     )
     assert found is is_done
+
+
+@pytest.mark.rule("JOB-2")
+@pytest.mark.parametrize(("is_admitted", "count"), [(True, AT_ONCE), (False, AT_ONCE + 3)])
+async def test_while_much_happens_a_job_that_is_let_go_is_not_told_that_it_waits(
+    is_admitted: bool, count: int
+) -> None:
+    running, local = mirror({"active": 1}), job()
+    running["spec"]["suspend"], local["spec"]["suspend"] = False, True
+    manager, worker = Manager(), Worker(running, None)
+    workload = status.with_condition(
+        workload_of(JOB, local), status.ADMITTED, is_admitted, "Because", "", NOW
+    )
+    mirroring = Mirroring(manager, Listed([]), SETTINGS_OF_MANAGER)  # type: ignore[arg-type]
+    for _ in range(AT_ONCE + 3):
+        assert await mirroring.sync(
+            worker, batch_job.adapter(), workload, [local], {}, makes=False, is_final=False,
+        )  # type: ignore[arg-type]  # fmt: skip
+
+    assert len(manager.written) == count

@@ -12,6 +12,10 @@ from support.offered import cluster_queue, local_queue, pairs
 
 Json = dict[str, Any]
 AUTOMATED: Json = {"spec": {"clusters": ["w1", "w2"], "quotaManagement": "Automated"}}
+BY_FLAVOR: Json = {
+    **AUTOMATED,
+    "metadata": {"annotations": {"fleetqueue.dev/quota-by-flavor": "true"}},
+}
 KEYS = {Key("team", "user-queue")}
 
 
@@ -180,13 +184,22 @@ def test_nothing_is_written_unless_that_is_asked_for(config: Json | None) -> Non
 
 
 class TestSeveralFlavors:
-    """They are matched by name."""
+    """They are matched by name, where that is asked for."""
+
+    @pytest.mark.rule("QA-2")
+    @pytest.mark.rule("LIM-6")
+    def test_without_being_asked_for_nothing_but_one_flavor_is_kept(self) -> None:
+        queue = cluster_queue(spot="cpu=1", reserved="cpu=1")
+
+        found = automate(queue, AUTOMATED, [has(spot="cpu=10", reserved="cpu=4")])
+
+        assert found == Automation(quota.SEVERAL_FLAVORS)
 
     def test_each_gets_the_sum_of_its_like(self) -> None:
         queue = cluster_queue(spot="cpu=1", reserved="cpu=1", unused="cpu=1")
         workers = [has(spot="cpu=10", reserved="cpu=4"), has(spot="cpu=20")]
 
-        assert quotas(automate(queue, AUTOMATED, workers)) == {
+        assert quotas(automate(queue, BY_FLAVOR, workers)) == {
             "spot": {"cpu": "30"},
             "reserved": {"cpu": "4"},
             "unused": {"cpu": "0"},
@@ -197,7 +210,7 @@ class TestSeveralFlavors:
         gpus = cluster_queue(gpus="gpu=1")["spec"]["resourceGroups"]
         queue["spec"]["resourceGroups"] += gpus
 
-        found = automate(queue, AUTOMATED, [has(a="cpu=2", gpus="gpu=8"), has(b="cpu=3")])
+        found = automate(queue, BY_FLAVOR, [has(a="cpu=2", gpus="gpu=8"), has(b="cpu=3")])
 
         assert quotas(found) == {"a": {"cpu": "2"}, "b": {"cpu": "3"}, "gpus": {"gpu": "8"}}
 
@@ -206,7 +219,7 @@ class TestSeveralFlavors:
         "workers", [[], [{}], [has(default="cpu=10")], [has(a="cpu=1"), has(other="cpu=1")]]
     )
     def test_without_names_to_match_the_queue_is_refused_as_ever(self, workers: list[Sums]) -> None:
-        found = automate(cluster_queue(a="cpu=1", b="cpu=1"), AUTOMATED, workers)
+        found = automate(cluster_queue(a="cpu=1", b="cpu=1"), BY_FLAVOR, workers)
 
         assert found == Automation(quota.SEVERAL_FLAVORS)
 
@@ -214,7 +227,7 @@ class TestSeveralFlavors:
     def test_a_resource_that_a_flavor_does_not_cover_here_is_missing(self) -> None:
         workers = [has(a="cpu=1 gpu=1", b="cpu=1")]
 
-        found = automate(cluster_queue(a="cpu=1", b="cpu=1"), AUTOMATED, workers)
+        found = automate(cluster_queue(a="cpu=1", b="cpu=1"), BY_FLAVOR, workers)
 
         assert found.told[2].endswith("missing resources configured on workers: [gpu]")
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fleetqueue.multikueue import secure_kubeconfig
-from fleetqueue.multikueue.secure_kubeconfig import Unsafe
+from fleetqueue.multikueue.secure_kubeconfig import NO_OBJECT, NOTHING_SAID, UNPARSED, Unsafe
 
 DATA = base64.b64encode(b"pem").decode()
 
@@ -38,6 +38,9 @@ ALLOWED = {
                                                "client-key-data": DATA}), "https://worker:6443"),
     "an authority":              (config(cluster={"certificate-authority-data": DATA}),
                                   "https://worker:6443"),
+    "a user who is not there":   (config(contexts=[{"name": "x", "context": {"cluster": "c",
+                                                                      "user": "v"}}]),
+                                  "https://worker:6443"),
     "an address":                (config(cluster={"server": "https://10.0.0.1:6443"}),
                                   "https://10.0.0.1:6443"),
     "no port":                   (config(cluster={"server": "https://api.example.com"}),
@@ -55,7 +58,16 @@ REFUSED = {
                              "failed to parse kubeconfig(apiconfig): "
                              "yaml: line 1: did not find expected ',' or ']'"),
     "no text":              (b"\xff\xfe", "failed to parse kubeconfig(apiconfig): "),
-    "no kubeconfig":        (b"[]", "failed to parse kubeconfig(apiconfig): "),
+    "no kubeconfig":        (b"[]", f"{UNPARSED}{NO_OBJECT.format('array')}"),
+    "just a word":          (b"invalid", f"{UNPARSED}couldn't get version/kind; json parse error:"
+                             " json: cannot unmarshal string into Go value of type struct {"
+                             ' APIVersion string "json:\\"apiVersion,omitempty\\"";'
+                             ' Kind string "json:\\"kind,omitempty\\"" }'),
+    "nothing":              (b"", NOTHING_SAID),
+    "no entries":           (b"apiVersion: v1\nkind: Config\n", NOTHING_SAID),
+    "no current context":   (config(**{"current-context": ""}), NOTHING_SAID),
+    "no such cluster":      (config(contexts=[{"name": "x", "context": {"cluster": "d"}}]),
+                             NOTHING_SAID),
     "a token file":         (config(user={"tokenFile": "/token"}), "tokenFile is not allowed"),
     "another's token file": (config(users=[{"name": "o", "user": {"tokenFile": "/token"}}]),
                              "tokenFile is not allowed"),
@@ -72,7 +84,8 @@ REFUSED = {
     "a key's file":         (config(user={"client-certificate-data": DATA, "client-key": "/a"}),
                              "client-key file paths are not allowed, "
                              "use client-key-data for user u"),
-    "no context":           (config(**{"current-context": "y"}), 'there is no context "y"'),
+    "no context":           (config(**{"current-context": "y"}),
+                             "context was not found for specified context: y"),
     "not base64":           (config(cluster={"certificate-authority-data": "?"}),
                              "this is not base64"),
     "a strange host":       (config(cluster={"server": "https://a_b:6443"}),

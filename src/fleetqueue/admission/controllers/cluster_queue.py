@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 
 from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.ledger import Ledger
-from fleetqueue.admission.pacing import Pace
+from fleetqueue.admission.pacing import Pace, told
 from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Look, Patch, Plan, Status
+from fleetqueue.kube.plan import Look, Patch, Plan
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.queueing import fairness
@@ -24,10 +24,7 @@ def cluster_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
             patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
             if patch is not None:
                 return Plan([Patch(look.parent, patch)])
-        made = describe(ledger, look)
-        if made != look.parent.get("status"):
-            pace.wrote((NAME, look.name))
-        return Plan([Status(made)])
+        return told(pace, (NAME, look.name), look.parent, describe(ledger, look))
 
     def later(key: Key) -> float:
         return pace.after((NAME, key.name))

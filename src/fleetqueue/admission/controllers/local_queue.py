@@ -6,10 +6,10 @@ from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.activity import Activity
 from fleetqueue.admission.controllers.workload import matters
 from fleetqueue.admission.ledger import Ledger
-from fleetqueue.admission.pacing import Pace
+from fleetqueue.admission.pacing import Pace, told
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Look, Plan, Status
+from fleetqueue.kube.plan import Look, Plan
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 
@@ -23,10 +23,7 @@ INACTIVE_QUEUE = Activity(False, "ClusterQueueIsInactive", _CANNOT)
 
 def local_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
     def decide(look: Look) -> Plan:
-        made = describe(ledger, look)
-        if made != look.parent.get("status"):
-            pace.wrote((NAME, key_of(look.parent)))
-        plan = Plan([Status(made)])
+        plan = told(pace, (NAME, key_of(look.parent)), look.parent, describe(ledger, look))
         if ledger.usage is not None:
             plan.look_again(ledger.usage.settings.sampling.total_seconds())
         return plan

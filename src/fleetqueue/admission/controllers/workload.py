@@ -1,8 +1,10 @@
 """Takes every workload through its life, one step at a time."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from fleetqueue.admission import kinds, lifecycle
+from fleetqueue.admission.check_lists import RESERVED_WITHIN, CheckLists
 from fleetqueue.admission.facts import Facts, Place
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.life_settings import LifeSettings
@@ -19,9 +21,16 @@ MANAGER = "kueue"
 WORKERS = 10
 
 
-def workload_operator(ledger: Ledger, settings: LifeSettings) -> Operator:
+def workload_operator(ledger: Ledger, settings: LifeSettings, lists: CheckLists) -> Operator:
     def decide(look: Look) -> Plan:
-        return lifecycle.decide(look.parent, facts_of(ledger, look.parent), settings, look.now)
+        facts = facts_of(ledger, look.parent)
+        is_left = lists.are_left(look.parent, facts)
+        if is_left:
+            facts = replace(facts, checks=None)
+        plan = lifecycle.decide(look.parent, facts, settings, look.now)
+        if is_left:
+            plan.look_again(RESERVED_WITHIN.total_seconds())
+        return plan
 
     def of_local(source: Source, obj: Object) -> Iterable[Key]:
         return ledger.named(key_of(obj))

@@ -55,10 +55,17 @@ DELETE_PROPAGATION_POLICY = "fleetqueue.io/delete-propagation-policy"
 """An annotation: what the placement's delete strategy says; a Work has no field for that."""
 KUEUE_AWARE = "fleetqueue.io/kueue-aware"
 """An annotation of placements, copied to their Works."""
+ROLLED_OUT = "fleetqueue.io/rolled-out"
+"""An annotation of bindings: the generation with which the hub began to deliver what they name."""
+EXPECTED = "fleetqueue.io/expected"
+"""An annotation of AppliedWorks: the objects that were about to be made, as a JSON list."""
 
 # On jobs of the hub.
 PLACED = "fleetqueue.io/placed"
 """An annotation: members run this job, and the hub never does."""
+JOB_MANAGER = "fleetqueue.io/placement"
+"""What `spec.managedBy` of a Job says where no controller of the hub may touch it, so that its
+status is what a member says."""
 
 # On objects that a member applied.
 LAST_APPLIED_CONFIGURATION = f"{PREFIX}last-applied-configuration"

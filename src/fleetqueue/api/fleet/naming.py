@@ -52,7 +52,7 @@ def override_snapshot(override: str, index: int) -> str:
 
 def binding(placement: str, cluster: str, suffix: str) -> str:
     """At most 63 characters; the random suffix, eight of them, tells cut names apart."""
-    return f"{placement[:_PLACEMENT_PART]}-{cluster[:_CLUSTER_PART]}-{suffix}"
+    return f"{_cut(placement, _PLACEMENT_PART)}-{_cut(cluster, _CLUSTER_PART)}-{suffix}"
 
 
 def work_base(placement: str, namespace: str = "") -> str:
@@ -86,3 +86,9 @@ def content_hash(value: Any) -> str:
     """The hash of plain JSON, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _cut(name: str, length: int) -> str:
+    """No part of a name between dots may begin with a dash, so none ends with a dot here."""
+    kept = name[:length]
+    return f"{kept[:-1]}-" if kept.endswith(".") else kept

@@ -119,6 +119,15 @@ def owners_of(workload: Json, field: str) -> list[Json]:
     ]
 
 
+def lean(obj: Json) -> Json:
+    """Any object as a cache may hold it, in place: without managed fields, but for those of a
+    workload with nominated workers, since they tell who named them and when.
+    """
+    if _NOMINATED not in (obj.get("status") or {}):
+        obj["metadata"].pop("managedFields", None)
+    return obj
+
+
 def _others_own(workload: Json, field: str) -> bool:
     """Whether anybody does whose hold an apply by `MANAGER` leaves alone. Who patched under its
     name, or applied another version of the API, is somebody else.

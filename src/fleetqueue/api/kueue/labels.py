@@ -73,3 +73,7 @@ CLUSTER_SELECTOR = "fleetqueue.dev/cluster-selector"
 BEST_FIT_STEP = "fleetqueue.dev/best-fit-step"
 """How many workers the BestFit dispatcher asks at a time."""
 DISPATCHING = frozenset({CLUSTER_SELECTOR, BEST_FIT_STEP})
+
+# Ours, on MultiKueueConfigs.
+QUOTA_BY_FLAVOR = "fleetqueue.dev/quota-by-flavor"
+"""Set to true, the quota of queues with several flavors is kept too, flavor by flavor."""

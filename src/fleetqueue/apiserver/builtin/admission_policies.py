@@ -13,7 +13,7 @@ from fleetqueue.apiserver.builtin.selectors import validate_label_selector
 from fleetqueue.apiserver.strategy import Object, Strategy
 
 GROUP = "admissionregistration.k8s.io"
-REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 ACTIONS = ("Audit", "Deny", "Warn")
 NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
 EXCLUSIVE = "name and selector are mutually exclusive"
@@ -82,6 +82,8 @@ def _validate_validation(validation: Mapping[str, Any], path: str) -> Errors:
         text = validation.get(name) or ""
         if text and not text.strip():
             errors.append(fields.wrong(f"{path}.{name}", text, "must be non-empty if specified"))
+        elif text and name == "messageExpression":
+            errors += rules.validate_expression(text, f"{path}.{name}", "string")
         elif name == "message" and "\n" in text.strip():
             errors.append(fields.wrong(f"{path}.{name}", text, "must not contain line breaks"))
     return errors + one_of(validation.get("reason"), REASONS, f"{path}.reason")

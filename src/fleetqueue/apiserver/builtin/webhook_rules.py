@@ -17,6 +17,8 @@ MATCH_POLICIES = ("Equivalent", "Exact")
 CONDITION_VARIABLES = (
     *("object", "oldObject", "request", "authorizer", "params", "namespaceObject", "variables"),
 )
+OWN_TYPES = frozenset(("request", "authorizer", "params", "namespaceObject", "variables"))
+"""Variables whose fields have types; the others are objects of any kind."""
 CONDITIONS_MAX = 64
 URL_FORM = "; desired format: https://host[/path]"
 
@@ -62,16 +64,21 @@ def validate_conditions(conditions: Sequence[Object], path: str) -> Errors:
     return errors
 
 
-def validate_expression(expression: str, path: str) -> Errors:
+def validate_expression(expression: str, path: str, result: str = "bool") -> Errors:
     if not expression.strip():
         return [fields.required(path)]
     from fleetqueue.apiserver import cel  # costly to load, and rarely needed
 
     try:
-        cel.compile(expression, dict.fromkeys(CONDITION_VARIABLES, cel.DYN))
+        program = cel.compile(expression, dict.fromkeys(CONDITION_VARIABLES, cel.DYN))
     except cel.CompileError as problem:
         return [fields.wrong(path, expression, f"compilation failed: {problem}")]
-    return []
+    found = str(program.type)
+    # What is made of these has a type that is not known here.
+    is_open = program.type.is_dynamic and not OWN_TYPES.isdisjoint(program.used)
+    if found == result or is_open:
+        return []
+    return [fields.wrong(path, expression, f"must evaluate to {result} but got {found}")]
 
 
 def validate_client(client: Object, path: str) -> Errors:

@@ -1,11 +1,19 @@
-"""matchConditions of a webhook: CEL expressions that all must hold for it to be asked."""
+"""matchConditions of a webhook or a policy: CEL expressions that all must hold for it to be asked;
+and what such expressions see of a write.
+"""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.users import user_info
+from fleetqueue.apiserver.builtin.webhook_rules import CONDITION_VARIABLES
 from fleetqueue.apiserver.hooks import Operation
+from fleetqueue.apiserver.hooks.refusals import listed
+
+if TYPE_CHECKING:
+    from fleetqueue.apiserver import cel
 
 Object = dict[str, Any]
 
@@ -17,37 +25,42 @@ def hold(webhook: Object, operation: Operation) -> bool:
     conditions = webhook.get("matchConditions")
     if not conditions:
         return True
+    is_met, failures = outcome(conditions, variables(operation))
+    if not failures or not is_met:
+        return is_met
+    if webhook.get("failurePolicy") == "Ignore":
+        return False
+    raise problems.forbidden(operation.group, operation.resource, operation.name, listed(failures))
+
+
+def outcome(conditions: Sequence[Object], values: Mapping[str, Any]) -> tuple[bool, list[str]]:
+    """Whether no condition says no, and what could not be evaluated."""
     from fleetqueue.apiserver.cel import CelError
 
-    variables = _variables(operation)
     failures = []
     for condition in conditions:
         try:
-            if _program(condition["expression"]).evaluate(variables) is not True:
-                return False
+            if program(condition["expression"]).evaluate(values) is not True:
+                return False, []
         except CelError as error:
-            expression = condition["expression"]
-            failures.append(f"expression '{expression}' resulted in error: {error}")
-    if not failures:
-        return True
-    if webhook.get("failurePolicy") == "Ignore":
-        return False
-    raise problems.forbidden(
-        operation.group,
-        operation.resource,
-        operation.name,
-        failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]",
-    )
+            failures.append(failed(condition["expression"], error))
+    return True, failures
 
 
-@lru_cache(maxsize=256)
-def _program(expression: str) -> Any:
+def failed(expression: str, error: Exception) -> str:
+    return f"expression '{expression}' resulted in error: {error}"
+
+
+@lru_cache(maxsize=1024)
+def program(expression: str) -> "cel.Program":
+    """Compiled; raises CelError where it is none."""
     from fleetqueue.apiserver import cel
 
-    return cel.compile(expression, dict.fromkeys(("object", "oldObject", "request"), cel.DYN))
+    return cel.compile(expression, dict.fromkeys(CONDITION_VARIABLES, cel.DYN))
 
 
-def _variables(operation: Operation) -> Object:
+def variables(operation: Operation) -> Object:
+    """What expressions see of a write."""
     call = operation.call
     request = {
         "kind": {"group": operation.group, "version": call.version.name, "kind": call.version.kind},

@@ -1,6 +1,6 @@
 """Which webhooks a write concerns: rules, scopes, selectors and conditions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleetqueue.api import selectors
@@ -25,20 +25,32 @@ def matching_version(webhook: Object, operation: Operation) -> tuple[Resource, s
     resource = operation.call.resource
     if resource.plural in EXEMPT and resource.group == "admissionregistration.k8s.io":
         return None
-    rules = [rule for rule in webhook.get("rules") or () if _verb_matches(rule, operation)]
-    for rule in rules:
-        if _matches(rule, resource, operation.call.version.name, operation.subresource):
-            return resource, operation.call.version.name
-    if webhook.get("matchPolicy", "Equivalent") != "Equivalent":
+    is_exact = webhook.get("matchPolicy", "Equivalent") != "Equivalent"
+    version = rule_version(webhook.get("rules") or (), operation, is_exact=is_exact)
+    return None if version is None else (resource, version)
+
+
+def rule_version(rules: Iterable[Object], operation: Operation, *, is_exact: bool) -> str | None:
+    """The version in which one of the rules means the write; None: none does."""
+    resource, asked = operation.call.resource, operation.call.version.name
+    concerned = [rule for rule in rules if _is_about(rule, operation)]
+    for rule in concerned:
+        if _matches(rule, resource, asked, operation.subresource):
+            return asked
+    if is_exact:
         return None
-    for rule in rules:
+    for rule in concerned:
         for version in resource.served:
             if _matches(rule, resource, version.name, operation.subresource):
-                return resource, version.name
+                return version.name
     return None
 
 
-def _verb_matches(rule: Object, operation: Operation) -> bool:
+def _is_about(rule: Object, operation: Operation) -> bool:
+    """Rules of policies may name objects, those of webhooks cannot."""
+    names = rule.get("resourceNames")
+    if names and operation.name not in names:
+        return False
     return _has(rule.get("operations"), operation.verb)
 
 

@@ -4,7 +4,6 @@ a hub, with `member` the agent of a member.
 
 import asyncio
 import contextlib
-import gc
 import logging
 from collections.abc import Coroutine
 from pathlib import Path
@@ -12,30 +11,45 @@ from typing import Any
 
 import click
 
+from fleetqueue.base import garbage
 from fleetqueue.base.loops import new_runner
 from fleetqueue.cli import flags, hub_flags, member_flags
 from fleetqueue.cli.attaching import CLUSTER, WEBHOOK_URL, attaching, read_options, with_all
 
-COLLECTED_MIN = 20_000
-"""Caches hold nearly all that is made here: looking for garbage more often finds none."""
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Log what the controllers do.")
+
+QUIET = ("", "info", "error", "panic")
+ZAP = (
+    click.option("--zap-log-level", default="", metavar="LEVEL",
+                 help="info, error or panic; debug, or a number, is like --verbose."),
+    *(click.option(f"--zap-{name}", expose_value=False, metavar="VALUE",
+                   help="Taken, and without effect.")
+      for name in ("encoder", "stacktrace-level", "time-encoding")),
+    click.option("--zap-devel", expose_value=False, is_flag=False, flag_value="true",
+                 metavar="VALUE", help="Taken, and without effect."),
+)  # fmt: skip
+"""How Kueue's own program is told to log."""
 
 
 @click.group(invoke_without_command=True)
 @attaching
-@click.option("--webhook-host", default="0.0.0.0", show_default=True, help="Address to listen on.")
-@click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True,
-              help="Port to listen on.")  # fmt: skip
+@click.option("--webhook-host", default="",
+              help="Address to listen on.  [default: the configuration's, or 0.0.0.0]")  # fmt: skip
+@click.option("--webhook-port", type=click.IntRange(0, 65535), default=None,
+              help="Port to listen on.  [default: the configuration's, or 9443]")  # fmt: skip
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
-              help="Work only while holding the lease.")  # fmt: skip
+              help="Work only while holding the lease, unless the configuration says that nobody"
+              " does.")  # fmt: skip
+@with_all(ZAP)
 @VERBOSE
 @click.pass_context
 def controller(
     context_: click.Context,
     /,
     webhook_host: str,
-    webhook_port: int,
+    webhook_port: int | None,
     leader_elect: bool,
+    zap_log_level: str,
     verbose: bool,
     **options: Any,
 ) -> None:
@@ -51,7 +65,7 @@ def controller(
     read = read_options(
         **options, host=webhook_host, port=webhook_port, leads_alone=not leader_elect
     )
-    _run(attached.run(read), verbose)
+    _run(attached.run(read), verbose or zap_log_level not in QUIET)
 
 
 @controller.command()
@@ -60,7 +74,7 @@ def controller(
 @click.option("--webhook-host", default="0.0.0.0", show_default=True, help="Address to listen on.")
 @click.option("--webhook-port", type=click.IntRange(0, 65535), default=9443, show_default=True,
               help="Port to listen on.")  # fmt: skip
-@flags.options((*hub_flags.SETTINGS, *hub_flags.REACH, *hub_flags.ELECTION))
+@flags.options(hub_flags.ALL)
 @VERBOSE
 def hub(
     kubeconfig: Path | None,
@@ -78,6 +92,7 @@ def hub(
     read = hub_options(
         given, kubeconfig, context, webhook_url, host=webhook_host, port=webhook_port
     )
+    _warn(flags.idle(hub_flags.ALL, given))
     _run(attached.run(read), verbose)
 
 
@@ -86,10 +101,7 @@ def hub(
 @click.option("--name", default="", help="Of its MemberCluster.  [default: as the Secret says]")
 @click.option("--node-prices", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               default=None, help="What an hour costs, by machine size, as YAML.")  # fmt: skip
-@flags.options(
-    (*member_flags.SETTINGS, member_flags.DELETION, *member_flags.REQUEUE, *member_flags.HUB,
-     *member_flags.PASSIVE)
-)  # fmt: skip
+@flags.options(member_flags.ALL)
 @VERBOSE
 def member(
     kubeconfig: Path | None,
@@ -107,21 +119,30 @@ def member(
     from fleetqueue.cli.fleet_options import member_options
     from fleetqueue.fleet.attached import member as attached
 
-    _run(attached.run(member_options(given, kubeconfig, context, name, node_prices)), verbose)
+    read = member_options(given, kubeconfig, context, name, node_prices)
+    _warn(flags.idle(member_flags.ALL, given))
+    _run(attached.run(read), verbose)
+
+
+def _warn(lines: list[str]) -> None:
+    for line in lines:
+        click.echo(f"Warning: {line}", err=True)
 
 
 def _run(running: Coroutine[Any, Any, None], verbose: bool) -> None:
     """Until it is told to stop."""
     from fleetqueue.app import until_stopped
 
-    gc.set_threshold(COLLECTED_MIN, 10, 10)
+    garbage.keep_pauses_short()
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     async def main() -> None:
         work = asyncio.ensure_future(running)
         stop = asyncio.ensure_future(until_stopped())
+        looking = asyncio.ensure_future(garbage.look_at_all())
         await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        looking.cancel()
         if work.done():
             stop.cancel()
             work.result()

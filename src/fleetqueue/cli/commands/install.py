@@ -27,6 +27,15 @@ PRINT = click.option(
     help="Also a policy with which any field manager may nominate workers; Kubernetes 1.36, or "
     "earlier with its feature gate.",
 )
+@click.option(
+    "--image",
+    default="",
+    help="Also the Deployment kueue-controller-manager, which runs `fleetqueue controller` in this "
+    "image; without it the controllers run wherever you start them.",
+)
+@click.option(
+    "--replicas", type=click.IntRange(1), default=1, show_default=True, help="Of the Deployment."
+)
 @click.pass_context
 def install(context_: click.Context, /, prints: bool, **options: Any) -> None:
     """Prepare a Kubernetes cluster for the controllers.
@@ -40,6 +49,8 @@ def install(context_: click.Context, /, prints: bool, **options: Any) -> None:
         return
     from fleetqueue import attached, installation
 
+    if options["image"] and options["webhook_url"]:
+        raise click.UsageError("--image runs the controllers in the cluster, --webhook-url outside")
     read = read_options(**options)
     if prints:
         _print(installation.objects(attached.wanted(read)))
@@ -51,7 +62,7 @@ def install(context_: click.Context, /, prints: bool, **options: Any) -> None:
 @with_all(CLUSTER)
 @WEBHOOK_URL
 @PRINT
-@flags.options((*hub_flags.SETTINGS, *hub_flags.REACH, *hub_flags.ELECTION))
+@flags.options(hub_flags.ALL)
 def hub(
     kubeconfig: Path | None, context: str, webhook_url: str, prints: bool, **given: Any
 ) -> None:

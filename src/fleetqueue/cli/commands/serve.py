@@ -123,7 +123,8 @@ def _live(
 
     declared = read_nodes(nodes.read_text(), str(nodes)) if nodes is not None else []
     table = read_images(images.read_text(), str(images)) if images is not None else None
-    return LiveOptions(data, declared, simulate, gpus, table)
+    # Processes work in directories of their own.
+    return LiveOptions(data.resolve(), declared, simulate, gpus, table)
 
 
 def _kueue(config: Path | None, feature_gates: str) -> "KueueOptions":

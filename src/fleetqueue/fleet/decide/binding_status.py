@@ -93,6 +93,12 @@ def status(
     return {**rest, "conditions": found, **_lists(told, ordered)}
 
 
+def is_under_way(status: Json) -> bool:
+    """Whether all that it says is that a member is at work."""
+    applied = conditions.status_of(status.get("conditions"), PlacementAspect.APPLIED)
+    return applied == conditions.UNKNOWN
+
+
 def remembered(binding: Json) -> Sync:
     """How the writing of the Works went when the binding last said so."""
     present = (binding.get("status") or {}).get("conditions")

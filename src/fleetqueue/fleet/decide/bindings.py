@@ -65,6 +65,14 @@ def condition(binding: Json, type: str) -> Json | None:
     return None
 
 
+def is_rolled_out(binding: Json) -> bool:
+    """Whether the hub has begun to deliver it as it is now, and nobody has said so yet."""
+    annotations = binding["metadata"].get("annotations") or {}
+    generation = binding["metadata"].get("generation") or 0
+    is_marked = annotations.get(labels.ROLLED_OUT) == str(generation)
+    return is_marked and condition(binding, PlacementAspect.ROLLOUT_STARTED) is None
+
+
 def is_true(binding: Json, type: str) -> bool:
     found = condition(binding, type)
     return found is not None and found["status"] == "True"

@@ -7,6 +7,7 @@ from typing import Any
 
 from fleetqueue.api import selectors
 from fleetqueue.api.meta import Key
+from fleetqueue.api.requirements import SelectorError
 from fleetqueue.fleet.decide import selection
 
 Json = dict[str, Any]
@@ -144,9 +145,18 @@ def _insisted(term: Json) -> tuple[str, str] | None:
 def _matching(terms: dict[Key, list[Json]], obj: Json) -> Iterator[Key]:
     labels = obj["metadata"].get("labels") or {}
     for key, each in terms.items():
-        wanted = (term.get("labelSelector") for term in each)
-        if any(one is None or selectors.labels_from_object(one).matches(labels) for one in wanted):
+        if any(_picks(term.get("labelSelector"), labels) for term in each):
             yield key
+
+
+def _picks(selector: Json | None, labels: dict[str, str]) -> bool:
+    """A selector that makes no sense picks nothing; its placement says so itself."""
+    if selector is None:
+        return True
+    try:
+        return selectors.labels_from_object(selector).matches(labels)
+    except SelectorError:
+        return False
 
 
 def _discard(entries: dict[Any, Any], name: Any, key: Key) -> None:

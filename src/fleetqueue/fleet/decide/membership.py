@@ -2,7 +2,7 @@
 through, and the status that follows from what the agents report.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -99,7 +99,7 @@ def status(
     return {"conditions": held, **became}, news(before.get("conditions") or (), held)
 
 
-def joined(member: Json, agents: Iterable[Json], expected: Sequence[str], now: datetime) -> Json:
+def joined(member: Json, agents: Sequence[Json], expected: Sequence[str], now: datetime) -> Json:
     """Whether all agents that are expected say that they have joined, or that they have left."""
     name = member["metadata"]["name"]
     generation = int(member["metadata"].get("generation") or 0)
@@ -109,6 +109,12 @@ def joined(member: Json, agents: Iterable[Json], expected: Sequence[str], now: d
         reason = MemberReason.JOIN_STATE_UNKNOWN
         return conditions.make(kind, UNKNOWN, reason, message, generation=generation, now=now)
 
+    def incomplete(count: int) -> Json:
+        what = "has not reported all the expected agents"
+        return unknown(f"Member cluster {name} {what}, expected {len(expected)}, got {count}")
+
+    if len(agents) < len(expected):
+        return incomplete(len(agents))
     known = [agent for agent in agents if agent.get("type") in expected]
     said: set[str] = set()
     for agent in known:
@@ -117,8 +123,7 @@ def joined(member: Json, agents: Iterable[Json], expected: Sequence[str], now: d
             return unknown(f"Member cluster {name} {what} {agent.get('type')}")
         said.add(state)
     if (count := len({agent.get("type") for agent in known})) < len(expected):
-        what = "has not reported all the expected agents"
-        return unknown(f"Member cluster {name} {what}, expected {len(expected)}, got {count}")
+        return incomplete(count)
     if said == {TRUE}:
         reason, message = MemberReason.JOINED, "Member cluster has successfully joined the fleet"
         return conditions.make(kind, TRUE, reason, message, generation=generation, now=now)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fleetqueue.api.fleet import defaults
+from fleetqueue.api.fleet import defaults, labels
 from fleetqueue.api.fleet.binding import BindingState
 from fleetqueue.base import codec
 from fleetqueue.fleet.decide.bindings import locked
@@ -24,14 +24,20 @@ def is_delivered(binding: Json, wanted: Json) -> bool:
     return all((spec.get(name) or None) == (value or None) for name, value in wanted.items())
 
 
-def delivery_patch(binding: Json, wanted: Json) -> Json:
-    """Lists that are empty are left out, or taken out."""
+def delivery_patch(binding: Json, wanted: Json, *, in_steps: bool = True) -> Json:
+    """Lists that are empty are left out, or taken out. `in_steps`: that the roll-out has started
+    is written next; else the binding is marked, and who writes its status first says so.
+    """
     spec = {
         name: value or None
         for name, value in wanted.items()
         if value or binding["spec"].get(name) is not None
     }
-    return {"metadata": locked(binding), "spec": spec}
+    metadata = locked(binding)
+    if not in_steps:
+        generation = int(binding["metadata"].get("generation") or 0) + 1
+        metadata["annotations"] = {labels.ROLLED_OUT: str(generation)}
+    return {"metadata": metadata, "spec": spec}
 
 
 def apply_strategy_patch(binding: Json, wanted: Json) -> Json | None:

@@ -98,7 +98,8 @@ def _is_unmarked(obj: Json) -> bool:
     group = str(obj["apiVersion"]).rpartition("/")[0]
     annotations = obj["metadata"].get("annotations") or {}
     is_ours = job_ends.is_job(group, obj["kind"]) and not is_dispatched(obj)
-    return is_ours and labels.PLACED not in annotations
+    is_known = (obj.get("spec") or {}).get("managedBy") == labels.JOB_MANAGER
+    return is_ours and not is_known and labels.PLACED not in annotations
 
 
 def is_namespace(term: Json) -> bool:

@@ -90,6 +90,24 @@ def is_scheduled(facts: Facts) -> bool:
     return is_current and int(status.get("observedCRPGeneration") or 0) >= facts.generation
 
 
+def is_under_way(before: Json, status: Json) -> bool:
+    """Whether all that is new is a step on the way: neither a choice of clusters, nor an end."""
+    found = [each["status"] for each in status.get("conditions") or ()]
+    is_step = conditions.UNKNOWN in found and conditions.FALSE not in found
+    return is_step and _chosen(before) == _chosen(status)
+
+
+def _chosen(status: Json) -> tuple[bool, list[str]]:
+    """Whether the scheduler has spoken, and which clusters it has chosen."""
+    told = status.get("conditions") or ()
+    is_chosen = any(
+        each["type"].endswith(PlacementAspect.SCHEDULED) and each["status"] == conditions.TRUE
+        for each in told
+    )
+    entries = status.get("placementStatuses") or ()
+    return is_chosen, [str(each.get("clusterName") or "") for each in entries]
+
+
 def events(facts: Facts, status: Json) -> Iterator[tuple[str, str]]:
     """Reason and message of what just became true for this generation."""
     before = (facts.placement.get("status") or {}).get("conditions")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fleetqueue.api.fleet import labels
+from fleetqueue.api.kueue import labels as queueing
 
 Json = dict[str, Any]
 _METADATA = frozenset(
@@ -27,6 +28,7 @@ _ANNOTATIONS = frozenset(
     }
 )
 _JOB_LABELS = frozenset({"controller-uid", "batch.kubernetes.io/controller-uid"})
+_ADMITTED = frozenset({queueing.WORKLOAD, queueing.PODSET})
 _HEADLESS = "None"
 
 
@@ -66,6 +68,8 @@ def _service(spec: Json, is_job_aware: bool) -> Json:
 
 
 def _job(spec: Json, is_job_aware: bool) -> Json:
+    if spec.get("managedBy") == labels.JOB_MANAGER:
+        spec = _without(spec, frozenset({"managedBy"}))
     if spec.get("manualSelector"):
         return spec
     kept = dict(spec)
@@ -85,9 +89,18 @@ def _template(template: Json, is_job_aware: bool) -> Json:
     metadata = _without(template["metadata"], frozenset({"creationTimestamp"}))
     metadata = _with(metadata, "labels", _job_labels)
     if is_job_aware:
-        metadata = _without_empty(metadata, "labels")
+        metadata = _without_admission(metadata)
+        metadata = _without_empty(_without_empty(metadata, "annotations"), "labels")
     kept = {**template, "metadata": metadata}
     return _without_empty(kept, "metadata") if is_job_aware else kept
+
+
+def _without_admission(metadata: Json) -> Json:
+    """Without what the hub's own queue wrote into a job that it had started: the queue of a member
+    could not start it with that.
+    """
+    changed = _with(metadata, "annotations", lambda found: _without(found, _ADMITTED))
+    return _with(changed, "labels", lambda found: _without(found, _ADMITTED))
 
 
 def _job_labels(found: Mapping[str, Any]) -> Json:

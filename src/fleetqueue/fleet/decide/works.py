@@ -103,6 +103,18 @@ def compared(existing: Iterable[Json], works: Iterable[Json]) -> Changes:
     return changes
 
 
+def of_others(binding: Json, namesakes: Iterable[Json]) -> str:
+    """The first name that a Work of another placement has; "" where there is none. One of the same
+    placement is left over from an earlier binding, and taken up.
+    """
+    whose = (snapshots.placement_of(binding), str(binding["metadata"].get("namespace") or ""))
+    for each in namesakes:
+        space = snapshots.label(each, labels.PARENT_PLACEMENT_NAMESPACE)
+        if (snapshots.placement_of(each), space) != whose:
+            return str(each["metadata"]["name"])
+    return ""
+
+
 def is_synchronized(binding: Json, existing: Sequence[Json]) -> bool:
     """Whether Works that exist are what the binding asks for, as far as they tell themselves; used
     where the snapshot is no more.

@@ -49,7 +49,8 @@ class PlacementController(Controller[Any]):
     ) -> None:
         self.kind = scope.placement  # type: ignore[misc]
         self.scope = scope
-        self.reporter = Reporter(selector.cluster, scope)
+        self._steps = settings.steps(selector.cluster.clock)
+        self.reporter = Reporter(selector.cluster, scope, in_steps=not settings.is_job_aware)
         self._cluster = selector.cluster
         self._selector = selector
         self._settings = settings
@@ -97,8 +98,8 @@ class PlacementController(Controller[Any]):
             return Result()
         placement = await self._ensure_finalizer(placement)
         try:
-            selected = await self._select(placement)
             self._check_namespace(placement)
+            selected = await self._select(placement)
         except NotFollowed:
             return Result(timedelta(seconds=NOT_FOLLOWED_SECONDS))
         except KubeError:
@@ -121,8 +122,7 @@ class PlacementController(Controller[Any]):
         if is_external(placement):
             facts = self._facts(placement, policy, is_external=True)
             told = status.told(facts, selected.identities, self._held_by(key_of(placement)))
-            await self.reporter.report(facts, told)
-            return self._later()
+            return self._later(await self.reporter.report(facts, told))
         taken = await snapshotting.ensure_snapshot(
             self._cluster, self.scope, placement, selected, self._settings
         )
@@ -130,8 +130,8 @@ class PlacementController(Controller[Any]):
         identities = selected.identities
         if taken.wait_seconds:
             identities = _identities(snapshots.manifests_of(taken.group))
-        await self.reporter.report(facts, status.told(facts, identities, lambda _: ()))
-        return self._later(taken.wait_seconds)
+        waits = await self.reporter.report(facts, status.told(facts, identities, lambda _: ()))
+        return self._later(taken.wait_seconds, waits)
 
     def _facts(self, placement: Object, policy: Object, **more: Any) -> Facts:
         key = key_of(placement)
@@ -144,8 +144,10 @@ class PlacementController(Controller[Any]):
             **more,
         )
 
-    def _later(self, seconds: float = 0.0) -> Result:
-        return Result(timedelta(seconds=seconds or self._settings.resync_seconds))
+    def _later(self, *seconds: float) -> Result:
+        """After the shortest of these that is more than nothing."""
+        wanted = [each for each in seconds if each]
+        return Result(timedelta(seconds=min(wanted, default=self._settings.resync_seconds)))
 
     async def _select(self, placement: Object) -> Selected:
         key, said = key_of(placement), _outline(placement)
@@ -213,6 +215,10 @@ class PlacementController(Controller[Any]):
         if placement["spec"].get("strategy") is None:
             # The first write stores what the schema fills into a strategy.
             patch["spec"] = {"strategy": {"type": "RollingUpdate"}}
+        if not self._steps.take():
+            # The scheduler's as well, which it would add a moment later.
+            held = patch["metadata"]["finalizers"]
+            patch["metadata"]["finalizers"] = [*dict.fromkeys([*held, labels.SCHEDULER_FINALIZER])]
         return await self._patch(placement, patch)
 
     async def _clean_up(self, placement: Object) -> None:

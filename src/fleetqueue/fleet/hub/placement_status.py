@@ -11,6 +11,7 @@ from fleetqueue.api.times import format_time
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.decide import selection, status
 from fleetqueue.fleet.decide.status_clusters import Facts
+from fleetqueue.fleet.hub.pacing import Turns
 from fleetqueue.fleet.kinds import Scope
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import AlreadyExists, Forbidden, Invalid, NotFound
@@ -29,9 +30,11 @@ _PARTS = ("selectedResources", "observedResourceIndex", "placementStatuses", "co
 class Reporter:
     """Of the placements of one scope."""
 
-    def __init__(self, cluster: Cluster, scope: Scope) -> None:
+    def __init__(self, cluster: Cluster, scope: Scope, *, in_steps: bool) -> None:
+        """`in_steps`: every step on the way is told."""
         self._cluster = cluster
         self._scope = scope
+        self._turns = None if in_steps else Turns(cluster.clock)
         self._said: dict[Key, Object] = {}
         """The status written last."""
         self._measured: dict[Key, dict[tuple[str, ...], float]] = {}
@@ -42,15 +45,29 @@ class Reporter:
                 indexes={STATUS_OF_PLACEMENT: lambda obj: (obj["metadata"]["name"],)},
             )
 
-    async def report(self, facts: Facts, told: Object) -> None:
-        """Status first, events after it: whoever reads of an event finds it there."""
+    async def report(self, facts: Facts, told: Object) -> float:
+        """Status first, events after it: whoever reads of an event finds it there. Returns how many
+        seconds what there is to say waits for its turn.
+        """
         placement = facts.placement
+        self.measure(facts, told)
+        if seconds := self._waits(placement, told):
+            return seconds
         if is_accessible(placement):
             told = await self._copied(facts, told)
         await self.write(placement, told)
         for reason, message in status.events(facts, told):
             self.note(placement, reason, message)
-        self.measure(facts, told)
+        return 0.0
+
+    def _waits(self, placement: Object, told: Object) -> float:
+        if self._turns is None:
+            return 0.0
+        key, before = key_of(placement), placement.get("status") or {}
+        if told != before and status.is_under_way(before, told):
+            return self._turns.wait(key)
+        self._turns.give_back(key)
+        return 0.0
 
     async def write(self, placement: Object, told: Object) -> None:
         key, before = key_of(placement), placement.get("status") or {}
@@ -84,6 +101,8 @@ class Reporter:
         return said is not None and (placement.get("status") or {}) == said
 
     def forget(self, key: Key) -> None:
+        if self._turns is not None:
+            self._turns.give_back(key)
         self._said.pop(key, None)
         self._measured.pop(key, None)
 

@@ -28,7 +28,7 @@ from fleetqueue.metrics.registry import Metrics
 
 
 def install(manager: Manager, settings: HubSettings, metrics: Metrics) -> None:
-    manager.add(RolloutController(manager.cluster, scopes_of(settings)))
+    manager.add(RolloutController(manager.cluster, scopes_of(settings), settings))
 
 
 class RolloutController(PlacementController):
@@ -36,8 +36,9 @@ class RolloutController(PlacementController):
 
     workers = 8
 
-    def __init__(self, cluster: Cluster, scopes: Sequence[Scope]) -> None:
+    def __init__(self, cluster: Cluster, scopes: Sequence[Scope], settings: HubSettings) -> None:
         super().__init__(cluster, scopes)
+        self._steps = settings.steps(cluster.clock)
         override_lookup.follow(cluster)
         cluster.informer(kinds.MEMBER_CLUSTER)
         self.watches = (
@@ -107,14 +108,21 @@ class RolloutController(PlacementController):
             *(self._remove(scope, each) for each in plan.removed),
             *(self._change(scope, each, latest.delivery(each)) for each in plan.changed),
             *(self._tell(scope, each, rollout.BLOCKED) for each in plan.blocked),
-            *(self._tell(scope, each, rollout.STARTED) for each in plan.current),
+            *(
+                self._tell(scope, each, rollout.STARTED)
+                for each in plan.current
+                if not bindings.is_rolled_out(each)
+            ),
         )
         return DONE if plan.seconds is None else Result(timedelta(seconds=plan.seconds))
 
     async def _change(self, scope: Scope, binding: Object, wanted: Object) -> None:
-        changed = await self._patch(scope, binding, rollout_changes.delivery_patch(binding, wanted))
-        # Nobody else says anything of a binding that has just changed before this is said.
-        await self._tell(scope, changed, rollout.STARTED, is_first=True)
+        in_steps = self._steps.take()
+        patch = rollout_changes.delivery_patch(binding, wanted, in_steps=in_steps)
+        changed = await self._patch(scope, binding, patch)
+        if in_steps:
+            # Nobody else says anything of a binding that has just changed before this is said.
+            await self._tell(scope, changed, rollout.STARTED, is_first=True)
 
     async def _tell(
         self,

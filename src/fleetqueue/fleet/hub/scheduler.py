@@ -30,7 +30,7 @@ DURATION, WORKERS = "scheduling_cycle_duration_milliseconds", "scheduling_active
 
 def install(manager: Manager, settings: HubSettings, metrics: Metrics) -> None:
     scopes = scopes_of(settings)
-    loop = manager.add(Scheduler(manager.cluster, scopes, metrics))
+    loop = manager.add(Scheduler(manager.cluster, scopes, settings, metrics))
     scheduler_triggers.listen(manager.cluster, scopes, loop.queue.add)
 
     def workers() -> Iterable[Reading]:
@@ -44,8 +44,11 @@ class Scheduler(PlacementController):
 
     workers = 8
 
-    def __init__(self, cluster: Cluster, scopes: Sequence[Scope], metrics: Metrics) -> None:
+    def __init__(
+        self, cluster: Cluster, scopes: Sequence[Scope], settings: HubSettings, metrics: Metrics
+    ) -> None:
         super().__init__(cluster, scopes)
+        self._steps = settings.steps(cluster.clock)
         self._metrics = metrics
 
     @property
@@ -139,6 +142,7 @@ class Scheduler(PlacementController):
                 situation.policy_name,
                 decision,
                 suffix,
+                in_steps=self._steps.take(),
             )
         )
 

@@ -78,6 +78,7 @@ class UpdateRuns(Controller[Any]):
         self.watches = (
             Watch(self.scope.approval_request, wakes=approvals.run_of),
             Watch(self.scope.binding, wakes=self._runs_of, when=_concerns_runs),
+            Watch(self.scope.placement, wakes=self._runs_for, when=_asks_otherwise),
         )
 
     async def reconcile(self, run: Object, /) -> Result:
@@ -263,8 +264,13 @@ class UpdateRuns(Controller[Any]):
         return done
 
     def _runs_of(self, binding: Object) -> Iterable[Key]:
-        where = (key_of(binding).namespace, snapshots.placement_of(binding))
-        found = self._cluster.cached_by(self.scope.update_run, PLACEMENT, where)
+        return self._runs_on(key_of(binding).namespace, snapshots.placement_of(binding))
+
+    def _runs_for(self, placement: Object) -> Iterable[Key]:
+        return self._runs_on(key_of(placement).namespace, key_of(placement).name)
+
+    def _runs_on(self, namespace: str, placement: str) -> Iterable[Key]:
+        found = self._cluster.cached_by(self.scope.update_run, PLACEMENT, (namespace, placement))
         return [key_of(each) for each in found]
 
 
@@ -272,6 +278,13 @@ def _placements(run: Any) -> Iterable[tuple[str, str]]:
     if marks.is_final(run.get("status") or {}):
         return []
     return [(key_of(run).namespace, str(run["spec"].get("placementName") or ""))]
+
+
+def _asks_otherwise(old: Object | None, new: Object | None) -> bool:
+    """Of a placement: a run that has begun may no longer be what it asks for."""
+    if old is None or new is None:
+        return new is None
+    return bool(old["metadata"].get("generation") != new["metadata"].get("generation"))
 
 
 def _concerns_runs(old: Object | None, new: Object | None) -> bool:

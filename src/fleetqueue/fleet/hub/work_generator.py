@@ -4,7 +4,7 @@ binding what the members make of them.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from fleetqueue.api.fleet import labels
@@ -12,12 +12,13 @@ from fleetqueue.api.fleet.binding import BindingState
 from fleetqueue.api.fleet.conditions import PlacementAspect
 from fleetqueue.api.meta import Key
 from fleetqueue.fleet import kinds
-from fleetqueue.fleet.decide import binding_status, bindings, snapshots, works
+from fleetqueue.fleet.decide import binding_status, bindings, rollout, snapshots, works
 from fleetqueue.fleet.decide.binding_status import Sync
 from fleetqueue.fleet.decide.envelopes import BadEnvelope
 from fleetqueue.fleet.decide.overrides import OverrideFailed, Overrides
 from fleetqueue.fleet.hub import override_lookup, snapshot_lookup
 from fleetqueue.fleet.hub.back_reporting import BackReporter
+from fleetqueue.fleet.hub.pacing import Turns
 from fleetqueue.fleet.hub.work_kinds import KnownKinds
 from fleetqueue.fleet.hub.work_writer import WorkWriter
 from fleetqueue.fleet.kinds import SCOPES, Scope
@@ -79,6 +80,7 @@ class WorkGenerator(Controller[Any]):
         self._cluster = cluster
         self._kinds = KnownKinds(cluster)
         self._writer = WorkWriter(cluster)
+        self._turns = Turns(cluster.clock)
         self._reporter = BackReporter(cluster)
         is_better = settings.is_job_aware
         self._wording = binding_status.PLAIN if is_better else binding_status.COMPATIBLE
@@ -108,7 +110,7 @@ class WorkGenerator(Controller[Any]):
         binding = await self._held(binding)
         if is_leaving:
             delivered = Delivered(binding_status.remembered(binding), existing)
-        elif bindings.condition(binding, PlacementAspect.ROLLOUT_STARTED) is None:
+        elif not _has_started(binding):
             return DONE
         else:
             member = self._cluster.cached(kinds.MEMBER_CLUSTER, bindings.target_cluster(binding))
@@ -118,10 +120,14 @@ class WorkGenerator(Controller[Any]):
             if made is None:
                 return Result(AGAIN_WAIT)
             delivered = made
-        await self._tell(binding, delivered)
+        waits = await self._tell(binding, delivered)
         if delivered.error is not None:
             raise delivered.error
-        return Result(delivered.after)
+        return Result(delivered.after or waits)
+
+    async def gone(self, key: Key, /) -> Result:
+        self._turns.give_back(key)
+        return DONE
 
     # Deletion
 
@@ -177,7 +183,11 @@ class WorkGenerator(Controller[Any]):
         self, binding: Object, existing: Sequence[Object], wanted: Sequence[Object]
     ) -> Delivered | None:
         self._warn_of_duplicates(binding, existing)
-        changes = works.compared([*existing, *self._namesakes(existing, wanted)], wanted)
+        namesakes = list(self._namesakes(existing, wanted))
+        if taken := works.of_others(binding, namesakes):
+            text = f'works.{kinds.WORK.group} "{taken}" already exists, for another placement'
+            return Delivered(Sync(problem=text), existing, GONE_WAIT)
+        changes = works.compared([*existing, *namesakes], wanted)
         try:
             has_changed = await self._writer.write(changes)
         except (BadRequest, Invalid, TooLarge) as refusal:
@@ -234,18 +244,26 @@ class WorkGenerator(Controller[Any]):
                 binding, "Warning", "DuplicateEnvelopeWorks", text, component=COMPONENT
             )
 
-    async def _tell(self, binding: Object, delivered: Delivered) -> None:
+    async def _tell(self, binding: Object, delivered: Delivered) -> timedelta | None:
+        """How long what there is to say waits for its turn; None where all is said."""
         placement, found = self._placement(binding), delivered.works
         back = await self._reporter.report(placement, binding, found)
         now = self._cluster.clock.now()
         sync = replace(delivered.sync, back_report=back)
-        told = binding_status.status(binding, sync, found, now, self._wording)
+        begun = _with_start(binding, now)
+        told = binding_status.status(begun, sync, found, now, self._wording)
+        key = key_of(binding)
         if told == (binding.get("status") or {}):
-            return
+            self._turns.give_back(key)
+            return None
+        if binding_status.is_under_way(told) and (seconds := self._turns.wait(key)):
+            return timedelta(seconds=seconds)
+        self._turns.give_back(key)
         written = await self._cluster.client.update(
             {**binding, "status": told}, subresource="status", resource=self.scope.binding
         )
         self._cluster.accept(written)
+        return None
 
     # What belongs together
 
@@ -266,6 +284,20 @@ class WorkGenerator(Controller[Any]):
         key = key_of(placement)
         found = snapshot_lookup.bindings(self._cluster, self.scope, key.namespace, key.name)
         return [key_of(each) for each in found]
+
+
+def _has_started(binding: Object) -> bool:
+    """Whether the roll-out has spoken of the binding as it is now."""
+    said = bindings.condition(binding, PlacementAspect.ROLLOUT_STARTED)
+    return said is not None or bindings.is_rolled_out(binding)
+
+
+def _with_start(binding: Object, now: datetime) -> Object:
+    """With the word on the roll-out that is left to who writes the status first."""
+    if not bindings.is_rolled_out(binding):
+        return binding
+    said = rollout.conditions_with(binding, rollout.STARTED, now)
+    return {**binding, "status": {**(binding.get("status") or {}), "conditions": said}}
 
 
 def _is_namespace_ending(error: KubeError) -> bool:

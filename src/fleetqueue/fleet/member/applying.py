@@ -43,6 +43,8 @@ class Order:
     has_work: Callable[[Json], bool]
     """Whether an owner, which is an AppliedWork, stands for a Work that exists."""
     now: Callable[[], datetime]
+    is_new: bool = False
+    """Whether the Work has just come: most likely none of its objects is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,9 @@ class Applying:
         self.memory = Memory()
 
     async def apply(self, order: Order, subject: Subject) -> Outcome:
+        made = await self._unasked(order, subject) if order.is_new else None
+        if made is not None:
+            return made
         for attempt in range(1, TRIES_MAX + 1):
             try:
                 return await self._apply(order, subject)
@@ -121,14 +126,29 @@ class Applying:
         end = self._end_of_absent(subject) if order.is_job_aware else None
         if end is not None:
             return _ended(subject, end, order.now())
-        body = forms.prepared(subject.manifest.raw, order.owner)
-        if order.plan.is_client_side:
-            body, _ = forms.with_last_applied(body)
         try:
-            live = await self._objects.create(subject.resource, body)
+            live = await self._create(order, subject)
         except WriteFailed as failure:
             return self._failed(subject, None, str(failure))
         return await self._applied(order, subject, live)
+
+    async def _unasked(self, order: Order, subject: Subject) -> Outcome | None:
+        """Makes it without looking for it first; None where that does not do, whyever. A job may
+        have been there and ended.
+        """
+        if order.plan.is_report or _is_job(subject):
+            return None
+        try:
+            live = await self._create(order, subject)
+        except (WriteFailed, Changed):
+            return None
+        return await self._applied(order, subject, live)
+
+    async def _create(self, order: Order, subject: Subject) -> Object:
+        body = forms.prepared(subject.manifest.raw, order.owner)
+        if order.plan.is_client_side:
+            body, _ = forms.with_last_applied(body)
+        return await self._objects.create(subject.resource, body)
 
     def _end_of_absent(self, subject: Subject) -> job_ends.End | None:
         """How the job ended that is no longer there; None where it is to be made."""

@@ -9,7 +9,13 @@ from typing import Any
 from fleetqueue.api.fleet import labels
 from fleetqueue.api.times import parse_time
 from fleetqueue.fleet import kinds
-from fleetqueue.fleet.decide.delivery import manifests, ownership, plans, work_status
+from fleetqueue.fleet.decide.delivery import (
+    expectations,
+    manifests,
+    ownership,
+    plans,
+    work_status,
+)
 from fleetqueue.fleet.decide.delivery.manifests import Identity
 from fleetqueue.fleet.member.member_objects import Changed, MemberObjects, WriteFailed
 from fleetqueue.fleet.settings import MemberSettings
@@ -97,8 +103,8 @@ class Clearing:
         owner = ownership.reference(applied_work)
         listed = (applied_work.get("status") or {}).get("appliedResources") or ()
         told = [each["identifier"] for each in work_status.entries(work)]
-        found = dict.fromkeys(manifests.identity_of(each) for each in (*told, *listed))
-        for identity in found:
+        found = [manifests.identity_of(each) for each in (*told, *listed)]
+        for identity in dict.fromkeys([*found, *(expectations.noted(applied_work) or ())]):
             if not identity.resource or not identity.name:
                 continue
             try:

@@ -9,8 +9,15 @@ from typing import Any
 
 from fleetqueue.api.fleet import labels
 from fleetqueue.fleet import kinds
-from fleetqueue.fleet.decide.delivery import forms, manifests, ownership, plans, work_status
-from fleetqueue.fleet.decide.delivery.manifests import Manifest
+from fleetqueue.fleet.decide.delivery import (
+    expectations,
+    forms,
+    manifests,
+    ownership,
+    plans,
+    work_status,
+)
+from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest, Place
 from fleetqueue.fleet.decide.delivery.outcomes import Outcome
 from fleetqueue.fleet.decide.delivery.plans import ApplyPlan
 from fleetqueue.fleet.member.applying import Applying, Order, Subject
@@ -57,6 +64,7 @@ class Passes:
         self._hub, self._member, self._settings = hub, member, settings
         self._objects, self._clearing, self._following = objects, clearing, following
         self._applying = Applying(objects)
+        self._steps = settings.steps(member.clock)
         self._namespace = namespace
 
     async def make(self, work: Object) -> Passed | None:
@@ -64,13 +72,14 @@ class Passes:
         can own them.
         """
         work = await self._with_finalizer(work)
-        applied_work = await self._applied_work(work)
+        applied_work, is_new = await self._applied_work(work)
         if finalizers.is_deleting(applied_work):
             return None
-        order = self._order(work, ownership.reference(applied_work))
-        work, outcomes = await self._go(work, order)
+        order = self._order(work, ownership.reference(applied_work), is_new=is_new)
+        expected = expectations.noted(applied_work)
+        work, outcomes = await self._go(work, order, expected)
         if _brings_its_kinds(outcomes):
-            work, outcomes = await self._go(work, order)
+            work, outcomes = await self._go(work, order, expected)
         return Passed(work, applied_work, order.plan, outcomes)
 
     async def write_status(self, work: Object, status: Json) -> Object:
@@ -108,15 +117,19 @@ class Passes:
         done: Object = await self._hub.patch(kinds.WORK, key.name, patch, key.namespace)
         return done
 
-    async def _applied_work(self, work: Object) -> Object:
+    async def _applied_work(self, work: Object) -> tuple[Object, bool]:
+        """And whether it was made just now, with a note of what follows."""
         name = key_of(work).name
         known = self._member.cached(kinds.APPLIED_WORK, name)
         if known is not None:
-            return known
+            return known, False
+        metadata: Json = {"name": name}
+        if not self._steps.take():
+            metadata["annotations"] = await self._note(work)
         body = {
             "apiVersion": kinds.APPLIED_WORK.api_version,
             "kind": kinds.APPLIED_WORK.kind,
-            "metadata": {"name": name},
+            "metadata": metadata,
             "spec": {"workName": name, "workNamespace": self._namespace},
         }
         try:
@@ -126,15 +139,22 @@ class Passes:
         except AlreadyExists:
             made = await self._member.client.get(kinds.APPLIED_WORK, name)
             self._member.accept(made, kinds.APPLIED_WORK)
-        return made
+            return made, False
+        return made, True
 
-    def _order(self, work: Object, owner: Json) -> Order:
+    async def _note(self, work: Object) -> Json:
+        read = manifests.read(plans.manifests_of(work))
+        found = _resolved(read, await self._resources(read))
+        return expectations.note(each for each in found if not each.problem)
+
+    def _order(self, work: Object, owner: Json, *, is_new: bool) -> Order:
         return Order(
             plan=plans.plan_of(work),
             owner=owner,
             is_job_aware=plans.is_job_aware(work, self._settings.is_job_aware),
             has_work=self._has_work,
             now=self._member.clock.now,
+            is_new=is_new,
         )
 
     def _has_work(self, owner: Json) -> bool:
@@ -146,16 +166,20 @@ class Passes:
 
     # Applying
 
-    async def _go(self, work: Object, order: Order) -> tuple[Object, list[Outcome]]:
+    async def _go(
+        self, work: Object, order: Order, expected: Sequence[Identity] | None
+    ) -> tuple[Object, list[Outcome]]:
         read = manifests.read(plans.manifests_of(work))
         resources = await self._resources(read)
         found = _resolved(read, resources)
         usable = [each for each in found if not each.problem]
-        await self._clearing.remove(work_status.left_over(work, usable), order.owner)
+        left = work_status.left_over(work, usable, expected)
+        await self._clearing.remove(left, order.owner)
         if not order.plan.is_report:
-            ahead = work_status.ahead(work, usable, self._hub.clock.now())
+            ahead = work_status.ahead(work, usable, self._hub.clock.now(), expected)
             work = work if ahead is None else await self.write_status(work, ahead)
-        subjects = {each.ordinal: _subject(each, resources, work) for each in usable}
+        known = work_status.entries_by_place(work)
+        subjects = {each.ordinal: _subject(each, resources, known) for each in usable}
         if self._settings.is_job_aware:
             places = [each.place for each in subjects.values()]
             self._following.follow(key_of(work), places)
@@ -202,11 +226,11 @@ def _resolved(found: Sequence[Manifest], resources: Resources) -> list[Manifest]
     return manifests.checked(result)
 
 
-def _subject(manifest: Manifest, resources: Resources, work: Object) -> Subject:
+def _subject(manifest: Manifest, resources: Resources, known: Mapping[Place, Json]) -> Subject:
     return Subject(
         manifest,
         resources[_kind_of(manifest)],
-        work_status.entry_of(work, manifest.identity),
+        known.get(manifest.identity.place),
         forms.spec_hash(manifest.raw),
     )
 

@@ -165,9 +165,9 @@ def _texts(path: str, found: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def denied(policies: Sequence[Policy], review: Review) -> str:
-    """What the first policy that denies a write says; "" where none does."""
-    return next((each.refusal(review) for each in policies if each.denies(review)), "")
+def first_denying(policies: Sequence[Policy], review: Review) -> Policy | None:
+    """None where every policy lets a write through."""
+    return next((each for each in policies if each.denies(review)), None)
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fleetqueue.api.fleet.defaults import defaulted
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.settings import HubSettings
-from fleetqueue.fleet.webhooks import guard_rail, hub_objects, overrides
+from fleetqueue.fleet.webhooks import guard_rail, hub_objects, members_jobs, overrides
 from fleetqueue.fleet.webhooks.declared import Declared, Refuse, Rule
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.webhook_serving import Reach
@@ -18,6 +18,7 @@ GUARD_RAIL = "fleet-guard-rail-webhook-configuration"
 LABELS = {"admissions.enforcer/disabled": "true"}
 WRITES = ("CREATE", "UPDATE")
 POD = Resource("", "v1", "pods", "Pod")
+JOB = Resource("batch", "v1", "jobs", "Job")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
 DISRUPTION_BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
@@ -25,11 +26,11 @@ DISRUPTION_BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisrupt
 def declared(settings: HubSettings) -> list[Declared]:
     if not settings.enable_webhook:
         return []
-    found = [*mutating(), *validating(settings)]
+    found = [*mutating(settings), *validating(settings)]
     return [*found, *guard_rail.guard_rail()] if settings.enable_guard_rail else found
 
 
-def mutating() -> Iterator[Declared]:
+def mutating(settings: HubSettings) -> Iterator[Declared]:
     kind = kinds.CLUSTER_SCOPE.placement
     yield Declared(
         "fleet.clusterresourceplacementv1beta1.mutating",
@@ -38,6 +39,14 @@ def mutating() -> Iterator[Declared]:
         default=defaulted,
         policy="Ignore",
     )
+    if settings.leaves_jobs_to_members:
+        yield Declared(
+            "fleet.job.mutating",
+            path_of("mutate", JOB),
+            (_rule(JOB, ("CREATE",)),),
+            default=members_jobs.left_to_members,
+            namespaces=members_jobs.OUTSIDE_THE_SYSTEM,
+        )
 
 
 def validating(settings: HubSettings) -> Iterator[Declared]:
@@ -81,7 +90,7 @@ def configurations(
     """`owner`: the namespace of the hub's agent, which the validating ones go with."""
     if not settings.enable_webhook:
         return
-    yield _configuration("Mutating", MUTATING, mutating(), reach, None)
+    yield _configuration("Mutating", MUTATING, mutating(settings), reach, None)
     yield _configuration("Validating", VALIDATING, validating(settings), reach, owner)
     if settings.enable_guard_rail:
         yield _configuration("Validating", GUARD_RAIL, guard_rail.guard_rail(), reach, owner)

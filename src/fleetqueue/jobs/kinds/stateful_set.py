@@ -61,6 +61,14 @@ def is_on_hold(workload: Object) -> bool:
     return found is not None and (found["status"], found["reason"]) == ("False", "OnHold")
 
 
+def is_idle(workload: Object) -> bool:
+    """Whether it neither holds quota nor waits for any: on hold, or switched off, of which whoever
+    admits says so in place of a hold.
+    """
+    is_off = not status_of.is_active(workload) and not status_of.has_quota(workload)
+    return is_on_hold(workload) or is_off
+
+
 def check(sight: Sight, old: Object | None) -> list[FieldError]:
     if old is None:
         return []
@@ -80,7 +88,7 @@ def _check_replicas(sight: Sight, old: Object) -> list[FieldError]:
     if sight.status.get("replicas"):
         return [forbidden(REPLICAS, "scaling down is still in progress")]
     workload = sight.source.get(WORKLOAD, sight.namespace, workload_name(sight))
-    if workload is None or is_on_hold(workload):
+    if workload is None or is_idle(workload):
         return []
     return [forbidden(REPLICAS, "workload from previous scale-down is still being deleted")]
 

@@ -38,7 +38,7 @@ from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, by_name, nobody
 from fleetqueue.kube.plan import NOTHING, Look, Note, Plan, Step
 from fleetqueue.kube.resources import Object, key_of
-from fleetqueue.kube.sources import Index
+from fleetqueue.kube.sources import Index, Source
 
 WORKLOADS = workloads.owner_index(LEADER_WORKER_SET)
 MADE_FOR = workloads.made_for_index(LEADER_WORKER_SET)
@@ -77,10 +77,13 @@ def operator(settings: JobSettings) -> Operator:
 
 
 def decide_gone(settings: JobSettings, look: Look) -> Plan:
-    """Nobody would ever let its pods go."""
+    """Nobody would ever let its pods go. Those that somebody owns are left alone: either they go
+    too, or the set is so new that it has not been seen yet.
+    """
     plan = workloads.let_go(workloads.owned_by(look, MADE_FOR), settings, look)
     for pod in _pods(look):
-        plan.add(*_ungated(pod))
+        if _is_left_behind(look.source, pod):
+            plan.add(*_ungated(pod))
     return plan
 
 
@@ -158,11 +161,31 @@ def _is_old(pod: Object, newest: str) -> bool:
 
 
 def _is_orphan(sight: Sight, pod: Object) -> bool:
-    for reference in pod["metadata"].get("ownerReferences") or ():
-        if reference.get("controller") and reference["kind"] == STATEFUL_SET.kind:
-            found = sight.source.get(STATEFUL_SET, sight.namespace, reference["name"])
-            return found is None or found["metadata"]["uid"] != reference["uid"]
-    return False
+    """Whether its StatefulSet has made way for another; one that is not there may be just made."""
+    reference = _controller_of(pod)
+    if reference is None or reference["kind"] != STATEFUL_SET.kind:
+        return False
+    found = sight.source.get(STATEFUL_SET, sight.namespace, reference["name"])
+    return found is not None and found["metadata"]["uid"] != reference["uid"]
+
+
+def _is_left_behind(source: Source, obj: Object) -> bool:
+    """Whether no set is above it any more; False where what is above it has not been seen."""
+    reference = _controller_of(obj)
+    if reference is None:
+        return True
+    kind = {each.kind: each for each in (STATEFUL_SET, POD)}.get(reference["kind"])
+    if kind is None:
+        return False
+    above = source.get(kind, key_of(obj).namespace, reference["name"])
+    if above is None or above["metadata"]["uid"] != reference["uid"]:
+        return False
+    return _is_left_behind(source, above)
+
+
+def _controller_of(obj: Object) -> Object | None:
+    references = obj["metadata"].get("ownerReferences") or ()
+    return next((each for each in references if each.get("controller")), None)
 
 
 def _ungated(pod: Object) -> list[Step]:

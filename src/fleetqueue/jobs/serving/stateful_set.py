@@ -10,6 +10,7 @@ from fleetqueue.jobs.kind import NotYet, Sight
 from fleetqueue.jobs.kinds.stateful_set import (
     FRAMEWORK,
     JOB,
+    is_idle,
     is_managed,
     is_on_hold,
     replicas_of,
@@ -101,7 +102,7 @@ def _workload_steps(sight: Sight, pods: list[Object], look: Look) -> list[Step]:
         return []
     wording = sight.settings.wording
     if not replicas:
-        if pods or is_on_hold(workload):
+        if pods or is_idle(workload):
             return []
         held = status_of.release(workload, "OnHold", ON_HOLD, look.now, wording)
         return [choosing.apply_status(held)]

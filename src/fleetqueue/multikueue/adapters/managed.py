@@ -1,5 +1,6 @@
 """Kinds with a field that says who runs a job: their adapters follow from their declarations."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,11 @@ from fleetqueue.multikueue.adapters.mirrors import bare
 from fleetqueue.multikueue.adapters.owners import jobs_of
 from fleetqueue.multikueue.settings import DispatchSettings
 
+TIMES_TO_LIVE = ("spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished")
+RAY = "ray.io"
+"""Whose jobs stay, and whose field means the clusters that they ran on."""
+LINGERS_SECONDS = 60
+"""Longer than a worker may be away."""
 _NOWHERE = Listed(())
 
 
@@ -46,7 +52,21 @@ def unmanaged(kind: JobKind, job: Object, workload: Object, settings: DispatchSe
     name = str(workload["metadata"]["name"])
     made = bare(job, kind.resource, settings, prebuilt=name)
     made = paths.without(made, kind.managed_by)
+    if kind.resource.group != RAY:
+        made = _lingering(made, settings)
     return dict(paths.with_value(made, kind.suspend, True))
+
+
+def _lingering(mirror: Object, settings: DispatchSettings) -> Object:
+    """One that deletes itself when it has ended stays until that is known here, or it is given up:
+    a mirror that is just gone is taken for one that never ended, and the job runs again.
+    """
+    least = math.ceil(settings.worker_lost_seconds) + LINGERS_SECONDS
+    for path in TIMES_TO_LIVE:
+        span = paths.get(mirror, path)
+        if span is not None and span < least:
+            mirror = paths.with_value(mirror, path, least)
+    return mirror
 
 
 def copy_status(copying: Copying) -> Copied:

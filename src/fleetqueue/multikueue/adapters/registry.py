@@ -55,6 +55,11 @@ def adapters(settings: DispatchSettings) -> Adapters:
     return {(each.resource.group, each.resource.kind): each for each in (*others, *made)}
 
 
+def has_adapter(kind: JobKind) -> bool:
+    """Whether jobs of a kind that is known can be sent to workers."""
+    return _adapter(kind) is not None
+
+
 def adapter_for(workload: Object, known: Adapters) -> Adapter | str:
     """The adapter of its job, or why there is none."""
     noted = noted_owner(workload)

@@ -52,7 +52,7 @@ class QuotaController(Framed):
                     kinds.LOCAL_QUEUE, lambda _, each: [Key("", _queue_of(each))], _came_or_went
                 ),
                 follow(kinds.ADMISSION_CHECK, _queues_of_check, _spec_changed),
-                follow(kinds.CONFIG, _queues_of_config, _spec_changed),
+                follow(kinds.CONFIG, _queues_of_config, _asks_otherwise),
                 follow(kinds.CLUSTER, _queues_of_cluster, _came_or_went),
             ),
             indexes=(QUEUES_OF_CHECK, LOCAL_QUEUES_OF, CHECKS_OF_CONFIG, CONFIGS_OF_CLUSTER),
@@ -240,3 +240,7 @@ def _spec_changed(old: Object | None, new: Object | None) -> bool:
     if old is None or new is None:
         return True
     return bool(old["metadata"].get("generation") != new["metadata"].get("generation"))
+
+
+def _asks_otherwise(old: Object | None, new: Object | None) -> bool:
+    return _spec_changed(old, new) or quota.goes_by_flavor(old) != quota.goes_by_flavor(new)

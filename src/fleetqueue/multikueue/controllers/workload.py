@@ -11,10 +11,18 @@ from fleetqueue.admission.delivery import deliver
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.api.patches import create_merge_patch
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.controller import DONE, Controller, Loop, Result, Watch
+from fleetqueue.kube.controller import (
+    DONE,
+    HIGH_PRIORITY,
+    Controller,
+    Loop,
+    Result,
+    Watch,
+)
 from fleetqueue.kube.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Caches
@@ -30,6 +38,7 @@ from fleetqueue.multikueue.errands import Errands
 from fleetqueue.multikueue.flow import Decision, Site, Situation
 from fleetqueue.multikueue.mirroring import Mirroring, NotOurs
 from fleetqueue.multikueue.offers import Offers
+from fleetqueue.multikueue.preflight import needed_by
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.standing import reasons, told
 from fleetqueue.multikueue.workers import Farewell, Worker, Workers, nothing_to_keep
@@ -110,6 +119,7 @@ class DispatchController(Controller[Any]):
         """By workload: what was told last of why no worker admits it."""
         self._complaints: dict[Key, str] = {}
         """By workload: what was told last of a job that a worker does not take."""
+        self._leisure = Leisure()
         self.errands = Errands(cluster.random)
         for index in (BY_CHECK, BY_OWNER):
             cluster.informer(index.kind, indexes={index.name: index.values})
@@ -139,8 +149,9 @@ class DispatchController(Controller[Any]):
         after = self._settings.batch_seconds
 
         def on_change(worker: str, kind: Resource, obj: Object) -> None:
+            priority = HIGH_PRIORITY if _is_news(kind, obj) else 0
             for key in self._of_remote(kind, obj):
-                queue.add_after(key, after)
+                queue.add_after(key, after, priority)
 
         def on_state(worker: str) -> None:
             for key in self._of_worker(worker):
@@ -150,6 +161,9 @@ class DispatchController(Controller[Any]):
 
     def wanted(self, old: Object | None, new: Object | None, /) -> bool:
         return any(each is not None and status.checks_of(each) for each in (old, new))
+
+    def is_urgent(self, workload: Object, /) -> bool:
+        return bool((workload.get("status") or {}).get("clusterName"))
 
     def _of_check(self, check: Object) -> Iterable[Key]:
         if checks.is_ours(check):
@@ -200,10 +214,38 @@ class DispatchController(Controller[Any]):
         if subject is None:
             return DONE
         situation = self._situation(subject)
-        if check["state"] == "Pending" and status.has_quota(workload):
+        if check["state"] == "Pending" and _is_offered(workload):
             await self._offers.learn(subject.jobs, situation.sites)
             self._tell_standing(subject, situation)
         return await self._do(subject, flow.decide(situation))
+
+    def nominated(self, workload: Object) -> Object:
+        """A workload that is about to get quota, with the workers that would be asked after that:
+        one write instead of two. Without them where anything else comes first.
+        """
+        try:
+            subject = self._plain_subject(workload)
+            if subject is None or needed_by(subject.jobs[0]) or self._has_leftovers(workload):
+                return workload
+            return flow.nominated_by(flow.decide(self._situation(subject))) or workload
+        except Exception:
+            # Whatever a dispatcher gets wrong, it must not cost anybody the quota.
+            log.exception("nobody could be nominated yet: workload=%s", key_of(workload))
+            return workload
+
+    def _plain_subject(self, workload: Object) -> _Subject | None:
+        """None: something is to be told first."""
+        check, adapter = (
+            checks.ours_of(workload, self._source),
+            adapter_for(workload, self._adapters),
+        )
+        if check is None or isinstance(adapter, str) or is_deleting(workload):
+            return None
+        jobs = adapter.jobs(workload, self._source, self._settings)
+        configured = checks.clusters_of(check["name"], self._source)
+        if not jobs or handed_over(adapter, jobs[0]) or configured is None:
+            return None
+        return _Subject(workload, check, adapter, jobs, configured)
 
     def _has_leftovers(self, workload: Object) -> bool:
         """Whether workers have copies of one that had this name before, as pod groups may."""
@@ -287,6 +329,7 @@ class DispatchController(Controller[Any]):
             components_wanted=wanted,
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
             had=self._last_worker(subject.workload),
+            has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
 
     def _last_worker(self, workload: Object) -> str | None:
@@ -302,8 +345,12 @@ class DispatchController(Controller[Any]):
         if worker is None or not worker.is_connected:
             return Site(name, is_connected=False, lost_since=self._workers.lost_since(name))
         key = subject.key
-        mirrors = worker.mirrors_of(subject.adapter.resource, key)
-        return Site(name, copy=worker.copy(key), has_mirror=bool(mirrors))
+        adapter = subject.adapter
+        mirrors = worker.mirrors_of(adapter.resource, key)
+        has_ended = bool(adapter.managed_by) and any(
+            adapter.has_ended(each, self._settings) for each in mirrors
+        )
+        return Site(name, copy=worker.copy(key), has_mirror=bool(mirrors), has_ended=has_ended)
 
     def _components(self, subject: _Subject) -> tuple[list[Any], int]:
         if not subject.adapter.has_components:
@@ -347,8 +394,8 @@ class DispatchController(Controller[Any]):
                 await self._write(made)
             case flow.SetCheck(state, message):
                 await self._apply_check(subject.workload, subject.check, state, message)
-            case flow.Tell(message, type):
-                self._tell(subject.workload, type, message)
+            case flow.Tell(message, type, reason):
+                self._tell(subject.workload, type, message, reason)
             case flow.Count(site):
                 queue = _queue_of(subject.workload)
                 self._metrics.count("multikueue_workloads_admitted_total", queue, site)
@@ -424,8 +471,8 @@ class DispatchController(Controller[Any]):
             body, force=True, subresource="status", field_manager=kinds.CONTROLLER
         )
 
-    def _tell(self, workload: Object, type: str, message: str) -> None:
-        self._event(workload, type, flow.REASON, status.event_message(message))
+    def _tell(self, workload: Object, type: str, message: str, reason: str = flow.REASON) -> None:
+        self._event(workload, type, reason, status.event_message(message))
 
     def _event(self, workload: Object, type: str, reason: str, text: str) -> None:
         self._cluster.events.record(
@@ -503,6 +550,16 @@ async def _write_copy(made: Object, worker: Worker) -> None:
 def _queue_of(workload: Object) -> str:
     admission: Mapping[str, Any] = (workload.get("status") or {}).get("admission") or {}
     return str(admission.get("clusterQueue") or "")
+
+
+def _is_news(kind: Resource, obj: Object) -> bool:
+    """Whether it tells of a job that runs, or that may: that goes before new ones."""
+    return kind != kinds.WORKLOAD or status.is_admitted(obj) or status.is_finished(obj)
+
+
+def _is_offered(workload: Object) -> bool:
+    """Whether it waits for a worker; one that is on its way out does not, while it has quota."""
+    return status.has_quota(workload) and not status.is_evicted(workload)
 
 
 def _is_under_way(workload: Object) -> bool:

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
-from math import inf
-from typing import TypeAlias
+from operator import itemgetter
 
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.amounts import Amounts, minus
+from fleetqueue.queueing.order import VictimRank, victim_rank
 from fleetqueue.queueing.preemption.demand import Demand
 from fleetqueue.queueing.preemption.targets import (
     IN_CLUSTER_QUEUE,
@@ -24,7 +24,7 @@ HIERARCHY, PRIORITY, OWN = range(3)
 """The classes of candidates: those over which the place in the tree gives an advantage, other ones
 of other queues, and those of the same queue. They are tried in this order."""
 
-Rank: TypeAlias = tuple[int, float, str]
+_rank = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,95 @@ class Candidate:
     """False: it may go only if the preemptor stays within its own quota."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A queue whose workloads may have to go, all of one class."""
+
+    queue: Node
+    turn: int
+    common: Node | None = None
+
+    def candidate(self, demand: Demand, workload: Workload) -> Candidate | None:
+        """The workload, if it may go: it is still counted, uses what is short, and the policy
+        allows it.
+        """
+        policy = demand.rules.within if self.turn == OWN else demand.rules.reclaim
+        if not _satisfies(policy, demand.workload, workload) or not _uses(workload, demand):
+            return None
+        spared = (demand.workload.key, demand.workload.replaces)
+        if workload.key in spared or demand.state.is_taken(workload.key):
+            return None
+        if self.turn == OWN:
+            return Candidate(workload, OWN, IN_CLUSTER_QUEUE)
+        if self.turn == HIERARCHY:
+            return Candidate(workload, HIERARCHY, IN_COHORT_RECLAMATION, self.common)
+        if _may_go_for_borrowing(demand, workload):
+            return Candidate(workload, PRIORITY, IN_COHORT_RECLAIM_WHILE_BORROWING, self.common)
+        return Candidate(workload, PRIORITY, IN_COHORT_RECLAMATION, self.common, lets_borrow=False)
+
+
+class Ordered:
+    """All candidates of a search in their order, looked at only as far as they are asked for. From
+    which queues they come is settled when it is made.
+    """
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._sources = [*own_source(demand), *reclaim_sources(demand)]
+
+    @property
+    def turns(self) -> set[int]:
+        """The classes of which there are any."""
+        found: set[int] = set()
+        for source in self._sources:
+            if source.turn not in found and any(True for _ in self._of_queue(source)):
+                found.add(source.turn)
+        return found
+
+    def __iter__(self) -> Iterator[Candidate]:
+        state = self._demand.state
+        if state.settings.usage_sharing is not None:
+            yield from in_order(state, (c for s in self._sources for c in self._of_queue(s)))
+            return
+        for is_evicted in (True, False):
+            for turn in (HIERARCHY, PRIORITY, OWN):
+                queues = [
+                    self._ranked(each, is_evicted) for each in self._sources if each.turn == turn
+                ]
+                for _, candidate in merge(*queues, key=_rank):
+                    yield candidate
+
+    def _of_queue(self, source: Source) -> Iterator[Candidate]:
+        for is_evicted in (True, False):
+            for _, candidate in self._ranked(source, is_evicted):
+                yield candidate
+
+    def _ranked(self, source: Source, is_evicted: bool) -> Iterator[tuple[VictimRank, Candidate]]:
+        evicted, others = self._demand.state.ranked(source.queue.name)
+        for of_workload, workload in evicted if is_evicted else others:
+            found = source.candidate(self._demand, workload)
+            if found is not None:
+                yield of_workload, found
+
+
+def own_source(demand: Demand) -> Iterator[Source]:
+    """The same queue."""
+    if demand.rules.within != "Never":
+        yield Source(demand.node, OWN)
+
+
 def own_candidates(demand: Demand) -> Iterator[Candidate]:
     """Those of the same queue."""
-    policy = demand.rules.within
-    if policy != "Never":
-        for workload in _allowed(demand, demand.node, policy):
-            yield Candidate(workload, OWN, IN_CLUSTER_QUEUE)
+    for source in own_source(demand):
+        for workload in demand.state.holders.get(source.queue.name, {}).values():
+            found = source.candidate(demand, workload)
+            if found is not None:
+                yield found
 
 
-def reclaim_candidates(demand: Demand) -> Iterator[Candidate]:
-    """Those of other queues, found on the way up: only from queues, and through cohorts, that use
-    more than they have."""
+def reclaim_sources(demand: Demand) -> Iterator[Source]:
+    """Other queues, found on the way up: only those, and through cohorts, that use more than they
+    have."""
     if demand.rules.reclaim == "Never":
         return
     # Where only attempts with borrowing are made, those that do not let it borrow are of no use.
@@ -60,7 +138,7 @@ def reclaim_candidates(demand: Demand) -> Iterator[Candidate]:
     for cohort in list(demand.node.ancestry())[1:]:
         if has_advantage or not needs_advantage:
             for queue in _exceeding_queues(demand, cohort, came_from):
-                yield from _reclaimed(demand, queue, cohort, has_advantage)
+                yield Source(queue, HIERARCHY if has_advantage else PRIORITY, cohort)
         fits, rest = _fits_below(cohort, rest)
         has_advantage = has_advantage or fits
         came_from = cohort
@@ -72,8 +150,10 @@ def borrowing_candidates(demand: Demand) -> Iterator[Candidate]:
         return
     for queue in demand.state.tree.queues_below(demand.node.root):
         if queue is not demand.node and not queue.is_within_nominal(demand.places):
-            for workload in _allowed(demand, queue, demand.rules.reclaim):
-                yield Candidate(workload, PRIORITY, IN_COHORT_RECLAMATION)
+            source = Source(queue, PRIORITY)
+            for workload in demand.state.holders.get(queue.name, {}).values():
+                if source.candidate(demand, workload) is not None:
+                    yield Candidate(workload, PRIORITY, IN_COHORT_RECLAMATION)
 
 
 def in_order(state: State, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -94,11 +174,8 @@ def in_order(state: State, candidates: Iterable[Candidate]) -> list[Candidate]:
     ]
 
 
-def rank(candidate: Candidate) -> Rank:
-    """Lower priority first, then the later reservation, then the UID."""
-    workload = candidate.workload
-    at = workload.reserved_at
-    return workload.effective_priority, -inf if at is None else -at.timestamp(), workload.uid
+def rank(candidate: Candidate) -> VictimRank:
+    return victim_rank(candidate.workload)
 
 
 def _class(candidate: Candidate) -> tuple[bool, int]:
@@ -115,16 +192,6 @@ def _past_usage(state: State, workload: Workload) -> float:
     return state.share_of.get(Key(workload.key.namespace, workload.local_queue), 0.0)
 
 
-def _allowed(demand: Demand, queue: Node, policy: str) -> Iterator[Workload]:
-    """Those of the queue that are still counted, use what is short, and may go by the policy."""
-    state, preemptor = demand.state, demand.workload
-    spared = (preemptor.key, preemptor.replaces)
-    for key, workload in state.holders.get(queue.name, {}).items():
-        may_go = _satisfies(policy, preemptor, workload) and _uses(workload, demand)
-        if may_go and key not in spared and not state.is_taken(key):
-            yield workload
-
-
 def _satisfies(policy: str, preemptor: Workload, workload: Workload) -> bool:
     if policy == "Any":
         return True
@@ -136,11 +203,8 @@ def _satisfies(policy: str, preemptor: Workload, workload: Workload) -> bool:
 
 
 def _uses(workload: Workload, demand: Demand) -> bool:
-    return any(
-        (flavor, resource) in demand.places and assigned.usage.get(resource, 0) > 0
-        for assigned in workload.assignments
-        for resource, flavor in assigned.flavors.items()
-    )
+    used = workload.usage()
+    return any(used.get(at, 0) > 0 for at in demand.places)
 
 
 def _fits_below(node: Node, wanted: Amounts) -> tuple[bool, Amounts]:
@@ -158,18 +222,6 @@ def _exceeding_queues(demand: Demand, cohort: Node, came_from: Node) -> Iterator
             yield child
         else:
             yield from _exceeding_queues(demand, child, came_from)
-
-
-def _reclaimed(
-    demand: Demand, queue: Node, common: Node, has_advantage: bool
-) -> Iterator[Candidate]:
-    for workload in _allowed(demand, queue, demand.rules.reclaim):
-        if has_advantage:
-            yield Candidate(workload, HIERARCHY, IN_COHORT_RECLAMATION, common)
-        elif _may_go_for_borrowing(demand, workload):
-            yield Candidate(workload, PRIORITY, IN_COHORT_RECLAIM_WHILE_BORROWING, common)
-        else:
-            yield Candidate(workload, PRIORITY, IN_COHORT_RECLAMATION, common, lets_borrow=False)
 
 
 def _may_go_for_borrowing(demand: Demand, workload: Workload) -> bool:

@@ -7,9 +7,7 @@ from fleetqueue.queueing.preemption.candidates import (
     HIERARCHY,
     OWN,
     Candidate,
-    in_order,
-    own_candidates,
-    reclaim_candidates,
+    Ordered,
 )
 from fleetqueue.queueing.preemption.demand import Demand
 from fleetqueue.queueing.preemption.targets import Target
@@ -19,7 +17,7 @@ BORROWING, NOT_BORROWING = True, False
 
 def classical_targets(demand: Demand) -> list[Target]:
     """Empty where nothing helps. Usage is left as the search made it."""
-    candidates = in_order(demand.state, [*own_candidates(demand), *reclaim_candidates(demand)])
+    candidates = Ordered(demand)
     for may_borrow in _attempts(demand, candidates):
         start = demand.state.mark()
         targets = _attempt(demand, candidates, may_borrow)
@@ -29,8 +27,8 @@ def classical_targets(demand: Demand) -> list[Target]:
     return []
 
 
-def _attempts(demand: Demand, candidates: Iterable[Candidate]) -> tuple[bool, ...]:
-    turns = {each.turn for each in candidates}
+def _attempts(demand: Demand, candidates: Ordered) -> tuple[bool, ...]:
+    turns = candidates.turns
     if not turns - {OWN} or demand.only_borrows:
         return (BORROWING,)
     if demand.rules.borrow == "Never" and HIERARCHY not in turns:

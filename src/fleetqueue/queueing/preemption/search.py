@@ -1,6 +1,7 @@
 """Which workloads have to go so that another fits, and whether that is possible at all."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from fleetqueue.queueing.amounts import Amounts, FlavorResource
@@ -8,8 +9,25 @@ from fleetqueue.queueing.preemption.classical import classical_targets
 from fleetqueue.queueing.preemption.demand import Demand
 from fleetqueue.queueing.preemption.fair import fair_targets
 from fleetqueue.queueing.preemption.targets import Target
-from fleetqueue.queueing.state import State
+from fleetqueue.queueing.state import Moment, State
 from fleetqueue.queueing.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was looked for, and found: whether somebody can be preempted is asked before whom."""
+
+    moment: Moment
+    workload: Workload
+    wanted: Amounts
+    places: frozenset[FlavorResource]
+    targets: tuple[Target, ...]
+
+    def answers(
+        self, state: State, workload: Workload, wanted: Amounts, places: frozenset[FlavorResource]
+    ) -> bool:
+        is_same = workload is self.workload and wanted == self.wanted and places == self.places
+        return is_same and state.is_now(self.moment)
 
 
 def find_targets(
@@ -26,11 +44,17 @@ def find_targets(
     Workloads that were taken out of the state before are not looked at; the state is left as it
     was.
     """
-    start = state.mark()
+    known: Search | None = state.last_search
+    if known is not None and fits_place is None and known.answers(state, workload, wanted, places):
+        return list(known.targets)
+    start, moment = state.mark(), state.moment()
     try:
-        return _search(Demand(state, workload, wanted, places, fits_place))
+        found = _search(Demand(state, workload, wanted, places, fits_place))
     finally:
         state.undo(start)
+    if fits_place is None:
+        state.last_search = Search(moment, workload, dict(wanted), places, tuple(found))
+    return found
 
 
 def possibility(

@@ -264,8 +264,9 @@ class Topologies:
         self._count_workload(workload, -1)
 
     def _count_workload(self, workload: Workload, sign: int) -> None:
-        sets = {each.name: each for each in workload.pod_sets}
-        for each in workload.assignments:
+        placed = [each for each in workload.assignments if each.placement is not None]
+        sets = {each.name: each for each in workload.pod_sets} if placed else {}
+        for each in placed:
             if each.placement is None or each.name not in sets:
                 continue
             flavor = next((name for name in each.flavors.values() if self._places(name)), "")

@@ -34,6 +34,8 @@ def test_a_binding_name_fits_a_label_however_long_its_parts_are():
     name = naming.binding(LONG, "c" * 40, "01234567")
     assert name == f"{'p' * 26}-{'c' * 27}-01234567"
     assert len(name) == 63
+    dotted = naming.binding(f"{'p' * 25}.x", f"{'c' * 26}.y", "01234567")
+    assert dotted == f"{'p' * 25}--{'c' * 26}--01234567"
 
 
 def test_the_work_of_an_envelope_is_named_by_the_identity_of_the_envelope():

@@ -115,12 +115,12 @@ def test_a_null_is_as_good_as_nothing() -> None:
                 "apiVersion": NEW,
                 "kind": "Configuration",
                 "metrics": {"customLabels": [{"name": "a", "b": 1}]},
-                "waitForPodsReady": {"enable": True},
+                "waitForPodsReady": {"enable": False},
             },
             'unknown field "metrics.customLabels[0].b", unknown field "waitForPodsReady.enable"',
         ),
         (
-            {"apiVersion": OLD, "kind": "Configuration", "visibilityServer": {}},
+            {"apiVersion": OLD, "kind": "Configuration", "visibilityServer": {"bindPort": 1}},
             'unknown field "visibilityServer"',
         ),
         (
@@ -295,3 +295,15 @@ def test_an_unknown_framework_is_refused_with_the_known_ones() -> None:
     [error] = validate_configuration(new(integrations={"frameworks": ["x"]}))
     assert (error.path, error.reason) == ("integrations.frameworks[0]", "FieldValueNotSupported")
     assert '"batch/job"' in error.detail
+
+
+@pytest.mark.rule("HAR-3")
+def test_a_section_that_is_not_known_and_says_nothing_is_passed_over() -> None:
+    made = new(
+        futureFeature={"enabled": False, "after": "0s", "names": None, "inner": {}},
+        multiKueue={"futureLimits": None, "gcInterval": "1m"},
+    )
+    assert made == new()
+
+    with pytest.raises(ConfigurationError, match='unknown field "futureFeature"'):
+        new(futureFeature={"enabled": True})

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.apiserver.keepers.garbage import GarbageCollector
 from fleetqueue.apiserver.log import MemoryLog
 
 from .conftest import Api, started
@@ -114,7 +115,7 @@ async def test_dependents_of_a_kind_that_goes_with_its_objects_are_collected(api
 
 
 async def test_the_index_forgets_owners_that_nobody_names_any_more(api: Api) -> None:
-    collector = api.instance._keepers[2]
+    [collector] = [each for each in api.instance._keepers if isinstance(each, GarbageCollector)]
     before = len(collector._dependents)
     owner = await made(api, "owner")
     await made(api, "child", owned_by(owner))

@@ -76,3 +76,15 @@ def test_what_is_missing_is_named(
 ) -> None:
     with pytest.raises(InvalidInput, match=missing):
         hub_from(environment, uses_certificate=certificate)
+
+
+def test_headers_for_whoever_stands_before_the_hub_go_with_every_call() -> None:
+    found = hub_from({**SAID, "HUB_KUBE_HEADER": "X-Tenant: blue:1\r\nx-trace: yes\n"})
+
+    assert found is not None
+    assert found[1].headers == (("x-tenant", "blue:1"), ("x-trace", "yes"))
+
+
+def test_a_header_without_a_value_is_a_mistake() -> None:
+    with pytest.raises(InvalidInput, match="HUB_KUBE_HEADER"):
+        hub_from({**SAID, "HUB_KUBE_HEADER": "blue"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fleetqueue.fleet.decide import binding_status
-from fleetqueue.fleet.decide.binding_status import COMPATIBLE, PLAIN, Sync, Told
+from fleetqueue.fleet.decide.binding_status import COMPATIBLE, PLAIN, Sync, Told, Wording
 
 Json = dict[str, Any]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -319,3 +319,15 @@ def test_whether_statuses_go_back_is_told_beside_the_rest() -> None:
     assert said(status)[-1] == "StatusBackReported=False/BackReportingRefused"
     after = binding_status.status({**binding(), "status": status}, Sync(), works, NOW)
     assert said(after)[-1] == "Available=True/AllWorkAreAvailable"
+
+
+def test_only_an_apply_that_nobody_has_ended_is_under_way() -> None:
+    def is_under_way(*told: tuple[str, str, str], wording: Wording = PLAIN) -> bool:
+        made = binding_status.status(binding(), Sync(), [work("w", *told)], NOW, wording)
+        return binding_status.is_under_way(made)
+
+    assert is_under_way()
+    assert not is_under_way(NOT_APPLIED)
+    assert not is_under_way(APPLIED)
+    assert not is_under_way(APPLIED, AVAILABLE)
+    assert not is_under_way(wording=COMPATIBLE), "KubeFleet calls it a failure"

@@ -115,3 +115,11 @@ CHANGES = {
 @pytest.mark.parametrize(("now", "does"), CHANGES.values(), ids=CHANGES.keys())
 def test_only_what_members_could_see_matters(now: Json | None, does: bool) -> None:
     assert matters(BASE, now) is does
+
+
+def test_a_selector_that_makes_no_sense_hinders_nobody_else() -> None:
+    made = Interests()
+    bad = {"matchExpressions": [{"key": "x", "operator": "In"}]}
+    made.put(Key("web", "bad"), [term("ConfigMap", labelSelector=bad)])
+    made.put(Key("web", "good"), [term("ConfigMap", labelSelector={})])
+    assert made.of("", "ConfigMap", obj("conf", "web"), None) == {Key("web", "good")}

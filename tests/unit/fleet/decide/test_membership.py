@@ -28,6 +28,8 @@ SILENT = "Member cluster m has not reported the join condition for agent"
 VERDICTS: dict[str, tuple[list[Json], str, str]] = {
     "nobody said anything": ([], "Unknown", f"{INCOMPLETE} 0"),
     "one is missing": ([agent(ONE, "True")], "Unknown", f"{INCOMPLETE} 1"),
+    "one is missing, and the other has not said whether": (
+        [agent(ONE, "")], "Unknown", f"{INCOMPLETE} 1"),
     "another one does not count": (
         [agent(ONE, "True"), agent("Stranger", "True")], "Unknown", f"{INCOMPLETE} 1"),
     "one has not said whether": (

@@ -6,7 +6,7 @@ import pytest
 from tests.support.choosing import NOW, ago, binding, clusters_of, condition
 
 from fleetqueue.api.fleet import defaults
-from fleetqueue.fleet.decide import rollout, rollout_changes, shares
+from fleetqueue.fleet.decide import bindings, rollout, rollout_changes, shares
 from fleetqueue.fleet.decide.rollout import Limits, Rollout
 
 Json = dict[str, Any]
@@ -207,6 +207,19 @@ def test_a_binding_is_brought_to_the_latest() -> None:
     }
     found["spec"] |= patch["spec"]
     assert rollout_changes.is_delivered(found, WANTED)
+
+
+@pytest.mark.rule("ROLL-2")
+def test_a_binding_says_itself_that_its_roll_out_has_started() -> None:
+    found = old("a")
+    assert not bindings.is_rolled_out(found)
+    patch = rollout_changes.delivery_patch(found, WANTED, in_steps=False)
+    found["metadata"] |= {**patch["metadata"], "generation": found["metadata"]["generation"] + 1}
+    assert bindings.is_rolled_out(found)
+    said = rollout.conditions_with(found, rollout.STARTED, NOW)
+    assert not bindings.is_rolled_out({**found, "status": {"conditions": said}}), "it is said"
+    found["metadata"]["generation"] += 1
+    assert not bindings.is_rolled_out(found), "it is of an earlier generation"
 
 
 @pytest.mark.rule("ROLL-5")

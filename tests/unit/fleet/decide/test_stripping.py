@@ -116,3 +116,25 @@ def test_a_job_loses_emptied_maps() -> None:
 def test_a_job_with_a_selector_of_its_own_keeps_it() -> None:
     spec = {"manualSelector": True, "selector": {"matchLabels": CONTROLLER}, "template": {}}
     assert strip(job(**spec), is_job_aware=True)["spec"] == spec
+
+
+@pytest.mark.rule("KJ-6")
+@pytest.mark.parametrize("is_job_aware", [True, False])
+@pytest.mark.parametrize("manual", [{}, {"manualSelector": True}])
+def test_members_run_a_job_that_the_hub_must_not_touch(manual: Json, *, is_job_aware: bool) -> None:
+    spec = {**manual, "managedBy": "fleetqueue.io/placement", "suspend": True}
+    assert strip(job(**spec), is_job_aware=is_job_aware)["spec"] == {**manual, "suspend": True}
+    others = {**manual, "managedBy": "example.com/mine"}
+    assert strip(job(**others), is_job_aware=is_job_aware)["spec"] == others
+
+
+@pytest.mark.rule("KJ-3")
+def test_what_the_hubs_queue_wrote_into_a_job_it_had_started_stays_on_the_hub() -> None:
+    own, label = "kueue.x-k8s.io/workload", "kueue.x-k8s.io/podset"
+    metadata = {"annotations": {own: "job-a-1234", "mine": "x"}, "labels": {label: "main"}}
+    started = job(template={"metadata": metadata, "spec": {}})
+    assert strip(started, is_job_aware=True)["spec"]["template"] == {
+        "metadata": {"annotations": {"mine": "x"}},
+        "spec": {},
+    }
+    assert strip(started, is_job_aware=False)["spec"]["template"]["metadata"] == metadata

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.job_looks import NAMESPACE, NOW, QUEUE, SETTINGS, defaulted, pods, sight, thing
 
-from fleetqueue.jobs.serving.leader_worker_set import decide, wanted_replicas
+from fleetqueue.jobs.serving.leader_worker_set import decide, decide_gone, wanted_replicas
 from fleetqueue.kube.plan import Create, Delete, Look, Patch, Plan
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
@@ -125,3 +125,40 @@ def test_which_pods_need_not_wait(revision: str, owner: str, goes: bool) -> None
     assert found == (
         [{"metadata": {"resourceVersion": "1"}, "spec": {"schedulingGates": None}}] if goes else []
     )
+
+
+def gone(*around: Object) -> Plan:
+    """What is done for a set that is not there."""
+    names = {"name": "web", "namespace": "ns"}
+    stub = {"apiVersion": f"{LWS}/v1", "kind": "LeaderWorkerSet", "metadata": names}
+    return decide_gone(SETTINGS, Look(stub, NOW, Listed([NAMESPACE, *around])))
+
+
+def owned(obj: Object, kind: str, name: str) -> Object:
+    reference = {"kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [reference]}}
+
+
+def test_a_pod_whose_statefulset_was_not_seen_yet_waits() -> None:
+    parent = whole(1)
+    [workload] = made(see(parent))
+    member = pod("web-0", group=workload["metadata"]["name"])
+    assert patches(see(parent, workload, member)) == []
+
+
+@pytest.mark.parametrize(
+    ("around", "goes"),
+    [
+        ([], False),
+        ([owned(leaders(), "LeaderWorkerSet", "web")], False),
+        ([leaders()], True),
+    ],
+    ids=["nothing was seen yet", "the set was not", "the set left it behind"],
+)
+def test_pods_of_a_set_that_is_not_there(around: list[Object], goes: bool) -> None:
+    """One that nobody has seen yet is no reason to let pods run without any quota."""
+    leader = pod("web-0")
+    worker = owned(pod("web-0-1"), "StatefulSet", "web-0")
+    workers = owned(thing("apps/v1", "StatefulSet", "web-0"), "Pod", "web-0")
+    found = patches(gone(leader, worker, workers, *around))
+    assert len(found) == (2 if goes else 0)

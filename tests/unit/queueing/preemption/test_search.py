@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from fleetqueue.queueing.amounts import FlavorResource
+from fleetqueue.queueing.preemption import search
+from fleetqueue.queueing.preemption.demand import Demand
 from fleetqueue.queueing.preemption.search import find_targets, possibility
+from fleetqueue.queueing.preemption.targets import Target
 from fleetqueue.queueing.settings import DEFAULTS, FairSharing, Settings
 from fleetqueue.queueing.state import State
 from fleetqueue.testing.quota_pictures import Pictured, quota_tree, workload
@@ -144,3 +147,37 @@ def test_would_preemption_help(
     before = everything(state)
     assert possibility(state, workload(asks), AT, amount) == answer
     assert everything(state) == before
+
+
+@pytest.mark.rule("kueue 7.4")
+def test_the_same_question_is_looked_into_once_while_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether somebody can go is asked first, who it is next; another state gets another answer."""
+    found, looks = team(), []
+    classical = search.classical_targets
+
+    def counted(demand: Demand) -> list[Target]:
+        looks.append(demand)
+        return classical(demand)
+
+    monkeypatch.setattr(search, "classical_targets", counted)
+    pending = replace(workload("w@a gpu=3"), assignments=())
+
+    def targets() -> list[str]:
+        possibility(found.state, pending, AT, 3)
+        told = find_targets(found.state, pending, {AT: 3}, frozenset([AT]))
+        return [each.workload.key.name for each in told]
+
+    first = targets()
+    assert len(looks) == 1
+
+    gone = next(each for each in found.state.holders["b"].values() if each.key.name in first)
+    start = found.state.mark()
+    found.state.take(gone)
+    assert targets() != first
+    found.state.undo(start)
+    assert targets() == first
+
+    found.state.release(gone.key)
+    assert targets() != first

@@ -1,14 +1,18 @@
 """Reads a configuration document strictly, and fills in what its fields leave open."""
 
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from fleetqueue.api.kueue.config import types, v1beta1
+from fleetqueue.api.kueue.config.manager import LeaderElection
 from fleetqueue.api.kueue.config.types import Configuration, MultiKueue
 from fleetqueue.api.meta import LabelSelector, LabelSelectorRequirement
 from fleetqueue.api.model import read
 from fleetqueue.api.strict import unknown_fields
+from fleetqueue.api.times import parse_duration
+from fleetqueue.base import paths
 from fleetqueue.errors import InvalidInput
 
 Json = dict[str, Any]
@@ -39,10 +43,29 @@ def read_configuration(raw: Json, namespace: str = DEFAULT_NAMESPACE) -> Configu
 
 
 def _check_fields(cls: type[msgspec.Struct], raw: Json, absent: tuple[str, ...] = ()) -> None:
-    unknown = [name for name in absent if name in raw] + unknown_fields(cls, raw)
-    if unknown:
+    named = [name for name in absent if name in raw] + unknown_fields(cls, raw)
+    if unknown := [path for path in named if not _is_empty_section(_at(raw, path))]:
         listed = ", ".join(f'unknown field "{path}"' for path in unknown)
         raise ConfigurationError(f"strict decoding error: {listed}")
+
+
+def _at(raw: Json, path: str) -> Any:
+    """What stands there; the path itself where its names are too odd to be read."""
+    try:
+        return paths.get(raw, path)
+    except paths.PathError:
+        return path
+
+
+def _is_empty_section(value: Any) -> bool:
+    """What a program writes for a section that it knows, nobody set, and we do not have."""
+    return isinstance(value, dict | list | NoneType) and _says_nothing(value)
+
+
+def _says_nothing(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_says_nothing, value.values()))
+    return not value or value == "0s"
 
 
 def _typed(document: Json) -> Configuration:
@@ -68,10 +91,20 @@ def _completed(config: Configuration, namespace: str) -> Configuration:
     return msgspec.structs.replace(
         config,
         namespace=namespace,
+        leader_election=_completed_election(config.leader_election),
         managed_jobs_namespace_selector=_outside(namespace) if selector is None else selector,
         wait_for_pods_ready=waiting,
         multi_kueue=_completed_multi_kueue(config.multi_kueue),
     )
+
+
+def _completed_election(election: LeaderElection) -> LeaderElection:
+    """What a program wrote back has zeros where nothing was said."""
+    spans = ("lease_duration", "renew_deadline", "retry_period")
+    empty = [name for name in spans if not parse_duration(getattr(election, name))]
+    empty += [name for name in ("resource_lock", "resource_name") if not getattr(election, name)]
+    defaults = LeaderElection()
+    return msgspec.structs.replace(election, **{name: getattr(defaults, name) for name in empty})
 
 
 def _outside(namespace: str) -> LabelSelector:

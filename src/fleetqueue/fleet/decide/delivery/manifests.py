@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 Json = dict[str, Any]
+Place = tuple[str, str, str, str]
+"""Group, kind, namespace and name of an object."""
 
 DECODING_ERRED = "DecodingErred"
 GENERATE_NAME = "FoundGenerateName"
@@ -28,7 +30,7 @@ class Identity:
     name: str
 
     @property
-    def place(self) -> tuple[str, str, str, str]:
+    def place(self) -> Place:
         """The same whatever the version."""
         return self.group, self.kind, self.namespace, self.name
 
@@ -88,7 +90,7 @@ def unknown_kind(manifest: Manifest) -> Manifest:
 
 def checked(found: Iterable[Manifest]) -> list[Manifest]:
     """Those whose name is missing or taken by an earlier one cannot be used."""
-    seen: set[tuple[str, str, str, str]] = set()
+    seen: set[Place] = set()
     result = []
     for manifest in found:
         if not manifest.problem and not manifest.identity.name:

@@ -9,7 +9,7 @@ from fleetqueue.api.times import format_time
 from fleetqueue.base import codec
 from fleetqueue.fleet.decide.delivery import forms, manifests, outcomes
 from fleetqueue.fleet.decide.delivery.availability import NOT_TRACKABLE
-from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest
+from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest, Place
 from fleetqueue.fleet.decide.delivery.outcomes import Outcome
 
 Json = dict[str, Any]
@@ -23,29 +23,44 @@ def entries(work: Json) -> list[Json]:
     return list((work.get("status") or {}).get("manifestConditions") or ())
 
 
-def entry_of(work: Json, identity: Identity) -> Json | None:
-    """What the Work says of an object, wherever it stands in the list."""
+def entries_by_place(work: Json) -> dict[Place, Json]:
+    """What the Work says of its objects, wherever that stands in the list."""
+    found: dict[Place, Json] = {}
     for each in entries(work):
-        found = manifests.identity_of(each["identifier"])
+        identity = manifests.identity_of(each["identifier"])
         # An entry of a manifest that could not be read, or came twice, tells nothing of the object.
-        if found.resource and found.place == identity.place and not _is_unusable(each):
-            return each
-    return None
+        if identity.resource and not _is_unusable(each):
+            found.setdefault(identity.place, each)
+    return found
 
 
-def left_over(work: Json, usable: Iterable[Manifest]) -> list[Identity]:
-    """Objects that the Work once had and has no more."""
+def left_over(
+    work: Json, usable: Iterable[Manifest], expected: Sequence[Identity] | None = None
+) -> list[Identity]:
+    """Objects that the Work once had and has no more; `expected`: noted before it told of any."""
     wanted = {each.identity.place for each in usable}
-    found = dict.fromkeys(manifests.identity_of(each["identifier"]) for each in entries(work))
+    told = [manifests.identity_of(each["identifier"]) for each in entries(work)]
+    found = dict.fromkeys(told or expected or ())
     return [each for each in found if each.resource and each.name and each.place not in wanted]
 
 
-def ahead(work: Json, usable: Sequence[Manifest], now: datetime) -> Json | None:
-    """The status that is written before the first deed; None where nothing in it is new.
+def ahead(
+    work: Json,
+    usable: Sequence[Manifest],
+    now: datetime,
+    expected: Sequence[Identity] | None = None,
+) -> Json | None:
+    """The status that is written before the first deed; None where nothing in it is new, or all
+    that is new was `expected`, and noted elsewhere.
 
     Objects that are made after this are found again, whatever happens in between.
     """
-    known = [entry_of(work, each.identity) for each in usable]
+    if expected is not None and not entries(work):
+        places = {each.place for each in expected}
+        if all(each.identity.place in places for each in usable):
+            return None
+    told = entries_by_place(work)
+    known = [told.get(each.identity.place) for each in usable]
     if all(each is not None for each in known) and (known or work.get("status")):
         return None
     made = [
@@ -60,9 +75,9 @@ def status(
     work: Json, found: Sequence[Outcome], now: datetime, *, is_report: bool, reports_back: bool
 ) -> Json:
     """The whole status once every manifest was looked at."""
-    made = []
+    made, known = [], entries_by_place(work)
     for outcome in found:
-        before = _before(work, outcome)
+        before = _before(work, known, outcome)
         entry = outcomes.entry(outcome, before, is_report, now)
         if reports_back and (back := _back_reported(outcome, before, now)):
             entry["backReportedStatus"] = back
@@ -131,10 +146,10 @@ def _conditions(work: Json, told: Iterable[Told], now: datetime) -> list[Json]:
     return [outcomes.settled(known, each) for each in made]
 
 
-def _before(work: Json, outcome: Outcome) -> Json | None:
+def _before(work: Json, known: Mapping[Place, Json], outcome: Outcome) -> Json | None:
     """The entry of the same object; of one that cannot be used, that in the same place."""
     if not outcome.manifest.problem:
-        return entry_of(work, outcome.manifest.identity)
+        return known.get(outcome.manifest.identity.place)
     wanted = outcome.manifest.identifier
     return next((each for each in entries(work) if each["identifier"] == wanted), None)
 

@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from fleetqueue.api.fleet import labels, naming
+from fleetqueue.api.fleet import defaults, labels, naming
 from fleetqueue.api.fleet.binding import BindingState
+from fleetqueue.api.fleet.strategy import RolloutStrategyType
 from fleetqueue.fleet.decide import bindings
 from fleetqueue.fleet.decide.bindings import locked
 
@@ -14,8 +15,16 @@ _SUFFIX = 8
 
 
 def new_binding(
-    api_version: str, kind: str, placement: Json, policy_name: str, decision: Json, suffix: str
+    api_version: str,
+    kind: str,
+    placement: Json,
+    policy_name: str,
+    decision: Json,
+    suffix: str,
+    *,
+    in_steps: bool = True,
 ) -> Json:
+    """`in_steps`: others will add how things are applied, and hold it for themselves."""
     cluster = decision["clusterName"]
     name = placement["metadata"]["name"]
     metadata: Json = {
@@ -32,7 +41,8 @@ def new_binding(
         "targetCluster": cluster,
         "clusterDecision": decision,
     }
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    made = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return made if in_steps else _complete(made, placement)
 
 
 def suffix_for(placement: Json, cluster: str, found: Iterable[Json]) -> str:
@@ -70,6 +80,16 @@ def picking_again(binding: Json, policy_name: str, decision: Json) -> Json:
     if "clusterScore" not in decision:
         patch["spec"]["clusterDecision"] = {**decision, "clusterScore": None}
     return patch
+
+
+def _complete(made: Json, placement: Json) -> Json:
+    """With what the roll-out and the work generator would write before anything else."""
+    finalizers = [*made["metadata"]["finalizers"], labels.WORK_FINALIZER]
+    whole = {**made, "metadata": {**made["metadata"], "finalizers": finalizers}}
+    strategy = defaults.defaulted({"metadata": {}, "spec": placement["spec"]})["spec"]["strategy"]
+    if strategy["type"] != RolloutStrategyType.EXTERNAL:
+        whole["spec"] = {**made["spec"], "applyStrategy": strategy["applyStrategy"]}
+    return whole
 
 
 def _former(binding: Json) -> str:

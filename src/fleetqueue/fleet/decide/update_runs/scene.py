@@ -76,7 +76,7 @@ def survey(scene: Scene, ground: Ground, *, is_begun: bool = False) -> None:
     """Fills in what the run rests on. Raises Invalid where it cannot be; `is_begun`: clusters that
     a run has taken away already are missed by nobody.
     """
-    placement = _placement(scene)
+    placement = _placement(scene, is_begun=is_begun)
     ground.strategy = placement["spec"]["strategy"]["applyStrategy"]
     policy = _policy(scene)
     ground.index = snapshots.label(policy, labels.POLICY_INDEX)
@@ -97,10 +97,12 @@ def survey(scene: Scene, ground: Ground, *, is_begun: bool = False) -> None:
     ground.updating, ground.leaving = updating, leaving
 
 
-def _placement(scene: Scene) -> Json:
-    if scene.placement is None:
+def _placement(scene: Scene, *, is_begun: bool) -> Json:
+    found = scene.placement
+    # Of one that goes, the snapshots and bindings are going too, in no order.
+    if found is None or (is_begun and found["metadata"].get("deletionTimestamp")):
         raise Invalid(client_error("parent placement not found"))
-    placement = defaults.defaulted(scene.placement)
+    placement = defaults.defaulted(found)
     kind = placement["spec"]["strategy"]["type"]
     if kind != RolloutStrategyType.EXTERNAL:
         raise Invalid(

@@ -11,6 +11,7 @@ from fleetqueue.api.fleet import labels as names
 from fleetqueue.api.fleet import naming
 from fleetqueue.api.fleet.text import client_error, object_name
 from fleetqueue.api.fleet.update_strategy import StageTaskType
+from fleetqueue.api.requirements import SelectorError
 from fleetqueue.api.times import parse_duration
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ def staged(run: str, strategy: Json, clusters: Mapping[str, Labels]) -> list[Jso
     stages = []
     for config in strategy["spec"].get("stages") or ():
         _check_tasks(where, config)
-        chosen = _chosen(config, clusters)
+        chosen = _chosen(where, config, clusters)
         for each in chosen:
             if each in taken:
                 text = f"cluster `{each}` appears in more than one stages"
@@ -71,9 +72,14 @@ def wait(task: Json) -> timedelta:
     return parse_duration(str(task.get("waitTime") or "0s"))
 
 
-def _chosen(config: Json, clusters: Mapping[str, Labels]) -> list[str]:
+def _chosen(strategy: str, config: Json, clusters: Mapping[str, Labels]) -> list[str]:
     """No selector picks no cluster, an empty one all."""
-    wanted = selectors.labels_from_object(config.get("labelSelector"))
+    try:
+        wanted = selectors.labels_from_object(config.get("labelSelector"))
+    except SelectorError as error:
+        where = f"updateStrategy: `{strategy}`, stage: {config['name']}"
+        text = f"the stage label selector is invalid, {where}, err: {error}"
+        raise Invalid(client_error(text)) from None
     return [name for name, found in clusters.items() if wanted.matches(found)]
 
 

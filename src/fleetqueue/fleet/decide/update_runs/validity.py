@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from fleetqueue.api.fleet import labels
 from fleetqueue.base import codec
+from fleetqueue.fleet.decide import snapshots
 from fleetqueue.fleet.decide.update_runs.scene import Ground, Scene, survey
 from fleetqueue.fleet.decide.update_runs.stages import Invalid
 
@@ -18,33 +20,50 @@ def checked(scene: Scene, status: Json) -> Ground:
         survey(scene, ground, is_begun=True)
     except Invalid as invalid:
         survey_error = invalid
-    if survey_error is not None and ground.count is None:
-        raise survey_error
-    _compare(ground, status)
+    _compare(scene, ground, status)
     if survey_error is not None:
         raise survey_error
     _compare_clusters(ground, status)
     return ground
 
 
-def _compare(ground: Ground, status: Json) -> None:
+def _compare(scene: Scene, ground: Ground, status: Json) -> None:
+    """As far as anything was found. A policy that is new is told as such, whether clusters were
+    chosen by it or not.
+    """
+    if ground.strategy is None:
+        return
+    _compare_strategy(ground, status)
+    if scene.policy is not None:
+        _compare_index(snapshots.label(scene.policy, labels.POLICY_INDEX), status)
+    if ground.count is not None:
+        _compare_count(ground.count, status)
+
+
+def _compare_strategy(ground: Ground, status: Json) -> None:
     recorded = status.get("appliedStrategy")
     if ground.strategy != recorded:
         raise Invalid(
             "the applyStrategy in the updateRun is outdated,"
             f" latest: {_text(ground.strategy)}, recorded: {_text(recorded)}"
         )
+
+
+def _compare_index(latest: str, status: Json) -> None:
     index = str(status.get("policySnapshotIndexUsed") or "")
-    if ground.index != index:
+    if latest != index:
         raise Invalid(
             "the policy snapshot index used in the updateRun is outdated,"
-            f" latest: {ground.index}, recorded: {index}"
+            f" latest: {latest}, recorded: {index}"
         )
+
+
+def _compare_count(latest: int, status: Json) -> None:
     count = int(status.get("policyObservedClusterCount") or 0)
-    if ground.count != count:
+    if latest != count:
         raise Invalid(
             "the cluster count initialized in the updateRun is outdated,"
-            f" latest: {ground.count}, recorded: {count}"
+            f" latest: {latest}, recorded: {count}"
         )
 
 

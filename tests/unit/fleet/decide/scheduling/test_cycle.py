@@ -19,6 +19,8 @@ from tests.support.choosing import (
     with_labels,
 )
 
+from fleetqueue.api.fleet import defaults
+from fleetqueue.fleet.decide import rollout_changes
 from fleetqueue.fleet.decide.scheduling import binding_changes, decisions
 
 Json = dict[str, Any]
@@ -327,6 +329,36 @@ def test_a_new_binding() -> None:
         "targetCluster": "a",
         "clusterDecision": DECISION,
     }
+
+
+EXTERNAL = {"type": "External"}
+REPORT = {"type": "RollingUpdate", "applyStrategy": {"type": "ReportDiff"}}
+# fmt: off
+STRATEGIES = {
+    "none": (None, "ClientSideApply"),
+    "one that says how to apply": (REPORT, "ReportDiff"),
+    "one of update runs, which say it themselves": (EXTERNAL, None),
+}
+# fmt: on
+
+
+@pytest.mark.rule("BIND-1")
+@pytest.mark.parametrize(("strategy", "type"), STRATEGIES.values(), ids=STRATEGIES.keys())
+def test_a_binding_can_be_made_with_all_that_others_would_add(
+    strategy: dict[str, Any] | None, type: str | None
+) -> None:
+    placement = {**PLACEMENT, "spec": {"strategy": strategy}}
+    made = binding_changes.new_binding(
+        "v1", "ResourceBinding", placement, "p-0", DECISION, SUFFIX, in_steps=False
+    )
+    assert made["metadata"]["finalizers"] == [
+        "kubernetes-fleet.io/scheduler-crb-cleanup",
+        "kubernetes-fleet.io/work-cleanup",
+    ]
+    assert made["spec"].get("applyStrategy", {}).get("type") == type
+    wanted = defaults.defaulted(placement)["spec"]["strategy"]["applyStrategy"]
+    is_left = rollout_changes.apply_strategy_patch(made, wanted) is not None
+    assert is_left == (type is None)
 
 
 @pytest.mark.rule("BIND-1")

@@ -77,6 +77,10 @@ def scene(**changes: Any) -> Scene:
 
 
 OTHER = {"east": {"stage": "one", "order": "x"}, "west": {"stage": "one", "order": "1"}}
+NO_SENSE = {
+    "name": "one",
+    "labelSelector": {"matchExpressions": [{"key": "x", "operator": "In"}]},
+}
 EVERYWHERE = strategy(stage("one"), {"name": "two", "labelSelector": {}})
 TWICE = [{"type": "Approval"}, {"type": "Approval"}]
 # fmt: off
@@ -98,6 +102,9 @@ CAUSES: dict[str, tuple[Scene, Json | None, Any, str]] = {
     "no strategy": (scene(), None, MEMBERS, f"{USER}referenced updateStrategy not found: `/s`"),
     "a cluster in two stages": (scene(), EVERYWHERE, MEMBERS,
         f"{USER}cluster `east` appears in more than one stages"),
+    "a selector that makes no sense": (scene(), strategy(NO_SENSE), MEMBERS,
+        f"{USER}the stage label selector is invalid, updateStrategy: `/s`, stage: one, err: values:"
+        " Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
     "a label that is no number": (scene(), strategy(stage("one", sortingLabelKey="order")), OTHER,
         f"{USER}the sorting label `order:x` on cluster `east` is not valid: strconv.Atoi: parsing"
         ' "x": invalid syntax'),

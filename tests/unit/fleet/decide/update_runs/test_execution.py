@@ -362,11 +362,15 @@ def test_a_binding_that_somebody_else_changed_ends_the_run(other: Json) -> None:
 NEW_POLICY = [{**each, "spec": {**each["spec"], "schedulingPolicySnapshotName": "p-1"}}
               for each in (binding("a"), binding("b"))]  # fmt: skip
 PAIR = [binding("a"), binding("b")]
+GOING = placement()
+GOING["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 # fmt: off
 OUTDATED: dict[str, tuple[Json, Json, list[Json], str]] = {
     "another apply strategy": (placement(applyStrategy={"type": "ReportDiff"}), policy(), PAIR,
         "the applyStrategy in the updateRun is outdated, latest: "),
     "another policy": (placement(), policy(1), NEW_POLICY,
+        "the policy snapshot index used in the updateRun is outdated, latest: 1, recorded: 0"),
+    "another policy that is not scheduled": (placement(), policy(1, status="Unknown"), PAIR,
         "the policy snapshot index used in the updateRun is outdated, latest: 1, recorded: 0"),
     "more clusters": (placement(), policy(), [*PAIR, binding("c")],
         "the cluster count initialized in the updateRun is outdated, latest: 3, recorded: 2"),
@@ -376,6 +380,8 @@ OUTDATED: dict[str, tuple[Json, Json, list[Json], str]] = {
         "the cluster `b` of a stage is no longer scheduled"),
     "others to go": (placement(), policy(), [*PAIR, binding("z", "Unscheduled")],
         "the cluster `z` is to be deleted now, and not in the deleteStage"),
+    "a placement that goes": (GOING, policy(), PAIR,
+        "failed to process the request due to a client error: parent placement not found"),
     "other strategy type": (placement("RollingUpdate"), policy(), PAIR,
         "failed to process the request due to a client error: parent placement does not have an"
         " external rollout strategy, current strategy: RollingUpdate"),

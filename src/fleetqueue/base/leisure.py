@@ -1,0 +1,26 @@
+"""Whether there is time to show each step by itself: while little happens, and for a few of the
+many while much does.
+"""
+
+from datetime import datetime, timedelta
+
+PER_SECOND = 0.2
+AT_ONCE = 20
+
+
+class Leisure:
+    """Of so many at once, then of so many a second; what is not taken is saved up to a limit."""
+
+    def __init__(self, per_second: float = PER_SECOND, at_once: int = AT_ONCE) -> None:
+        self._share = timedelta(seconds=1 / per_second)
+        self._saved = self._share * at_once
+        self._spent_until: datetime | None = None
+
+    def take(self, now: datetime) -> bool:
+        """Whether there was some left; it is spent then."""
+        earliest = now - self._saved
+        before = earliest if self._spent_until is None else max(self._spent_until, earliest)
+        if before + self._share > now:
+            return False
+        self._spent_until = before + self._share
+        return True

@@ -1,0 +1,63 @@
+"""What `fleetqueue controller` makes of its options and of Kueue's configuration file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fleetqueue import attached
+from fleetqueue.cli.commands import controller as command
+
+HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What would have been run, and whether with many words."""
+    found: dict[str, Any] = {}
+    monkeypatch.setattr(attached, "run", lambda options: found.update(options=options))
+    monkeypatch.setattr(command, "_run", lambda running, verbose: found.update(verbose=verbose))
+    return found
+
+
+def run(*arguments: str) -> None:
+    answer = CliRunner().invoke(command.controller, list(arguments))
+    assert answer.exit_code == 0, answer.output
+
+
+@pytest.mark.rule("kueue 10.2")
+@pytest.mark.parametrize(
+    ("level", "is_verbose"),
+    [("info", False), ("error", False), ("panic", False), ("debug", True), ("2", True)],
+)
+def test_it_takes_the_flags_of_kueues_own_program(
+    told: dict[str, Any], tmp_path: Path, level: str, is_verbose: bool
+) -> None:
+    file = tmp_path / "controller_manager_config.yaml"
+    file.write_text(HEAD)
+    run(f"--config={file}", f"--zap-log-level={level}", "--zap-encoder=json", "--zap-devel=true")
+
+    assert told["verbose"] is is_verbose
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [([], ("10.0.0.1", 9444)), (["--webhook-host=::", "--webhook-port=0"], ("::", 0))],
+    ids=["the file", "the options win"],
+)
+def test_webhooks_listen_where_the_file_says(
+    told: dict[str, Any], tmp_path: Path, arguments: list[str], place: tuple[str, int]
+) -> None:
+    file = tmp_path / "controller_manager_config.yaml"
+    file.write_text(f"{HEAD}webhook: {{host: 10.0.0.1, port: 9444}}\n")
+    run(f"--config={file}", *arguments)
+
+    assert (told["options"].webhook_host, told["options"].webhook_port) == place
+
+
+@pytest.mark.rule("kueue 10.1")
+def test_webhooks_listen_everywhere_where_nothing_is_said(told: dict[str, Any]) -> None:
+    run()
+    assert (told["options"].webhook_host, told["options"].webhook_port) == ("0.0.0.0", 9443)
