@@ -4,6 +4,7 @@ Hours pass in milliseconds and every run is the same. Only work in threads is wa
 """
 
 import asyncio
+import math
 import selectors
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
@@ -29,8 +30,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._outside_work = 0
         self._idle_waiters: deque[asyncio.Future[None]] = deque()
         super().__init__(_JumpingSelector(self._wait))
-        # Must stay above the spacing of floats, or a timer years ahead would never count as due.
-        self._clock_resolution = 1e-6
+        self._clock_resolution = math.ulp(self._virtual_now)
         self._own_files = len(self._files())
 
     def time(self) -> float:
@@ -99,6 +99,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _jump(self) -> None:
         # The loop has just dropped cancelled timers from the top of its heap.
         self._virtual_now = max(self._virtual_now, self._timers()[0].when())
+        # A timer is due at its time exactly. Were it due a moment before, whoever looks whether the
+        # time has come would wait again, for ever: the moment does not pass while anybody is ready.
+        self._clock_resolution = math.ulp(self._virtual_now)
 
     def _timers(self) -> list[asyncio.TimerHandle]:
         timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]

@@ -144,3 +144,18 @@ def test_two_runs_do_the_same() -> None:
         return seen
 
     assert run(main()) == run(main())
+
+
+def test_no_timer_fires_before_its_time() -> None:
+    async def main() -> int:
+        loop, rounds = asyncio.get_running_loop(), 0
+        deadline = loop.time() + 1.0
+        await asyncio.sleep(1.0 - 1e-9)
+        while loop.time() < deadline and rounds < 10:
+            came = asyncio.Event()
+            loop.call_at(deadline, came.set)
+            await came.wait()
+            rounds += 1
+        return rounds
+
+    assert run(main()) == 1
