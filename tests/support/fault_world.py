@@ -5,7 +5,6 @@ everything that a server stores is looked at.
 import asyncio
 import random
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from tests.support.fault_checkers import MANAGER, Rows, Seen, is_ours, job_name
 from tests.support.fault_harm import Harm
 from tests.support.fault_story import Story
 from tests.support.fault_users import Users
+from tests.support.furnished import Furnished
 from tests.support.links import Link, connector
 from tests.support.simulated import SITE
 from tests.support.whole import CONFIGURATION
@@ -26,8 +26,6 @@ from fleetqueue import kueue
 from fleetqueue.api.crds import all_crds
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.apiserver.instance import Instance
-from fleetqueue.apiserver.log import Row
-from fleetqueue.apiserver.registry import Registry
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.jobs import controller as queueing
@@ -37,9 +35,8 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.events import EventRecorder
 from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.kube.resources import Object, Resource, uid_of
 from fleetqueue.multikueue.connections import Connections
-from fleetqueue.multikueue.session import SYSTEM_NAMESPACE
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.job import ORPHANS, job_operator
 from fleetqueue.runtime.kinds import NODE
@@ -78,27 +75,6 @@ LEFT_OUT = {
     "NodeFailures",
 }
 """Controllers that only count, or have nothing to do here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Furnished:
-    """The log of a server that has all kinds, and what names its cluster."""
-
-    uid: str
-    rows: list[Row]
-    registry: Registry
-    """Kept, and with it what is compiled for its kinds."""
-
-    @classmethod
-    async def of(cls, cluster: FleetCluster) -> "Furnished":
-        system = await cluster.client.get(NAMESPACES, SYSTEM_NAMESPACE)
-        rows = list(cluster.log.rows.values())
-        return cls(uid_of(system), rows, cluster.instance.core.registry)
-
-    def rows_for(self, uid: str) -> dict[int, Row]:
-        """The same for a cluster of another name."""
-        names = (self.uid.encode(), uid.encode())
-        return {row.revision: row._replace(value=row.value.replace(*names)) for row in self.rows}
 
 
 _FURNISHED: dict[tuple[str, ...], Furnished] = {}
@@ -181,7 +157,7 @@ class World:
 
     # Clusters
 
-    async def _add_cluster(self, name: str, common: "Furnished") -> None:
+    async def _add_cluster(self, name: str, common: Furnished) -> None:
         limit = SKEW_SECONDS_MAX
         skew = self.random.choice((0.0, 0.0, self.random.uniform(-limit, limit)))
         rows = common.rows_for(str(UUID(int=self.random.getrandbits(128), version=4)))
@@ -200,7 +176,7 @@ class World:
             await cluster.client.create(made)
             await cluster.client.create(objects.local_queue(LOCAL_QUEUE, CLUSTER_QUEUE))
 
-    async def _common(self) -> "Furnished":
+    async def _common(self) -> Furnished:
         """All that servers have in common is made once, since that takes longest, by one that is
         none of the fleet's.
         """
