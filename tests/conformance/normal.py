@@ -16,6 +16,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _JWT = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
 _SUFFIX = r"[bcdfghjklmnpqrstvwxz2456789]{5}"
 _AGES = re.compile(r"^(?:<invalid>|\d+(?:ms|s|m|h|d)(?:\d+s)?)$")
+_YEARS = re.compile(r"\b\d+y(?:\d+d)?\b")
 _PATCHED = re.compile(r'Invalid value: "\{\\"(?:[a-zA-Z]+)\\".*[^\\]": ')
 _RECORD = re.compile(r"in record \(\d+\)")
 _VERSION = re.compile(r'(resourceVersion"?: ?")(\d+)')
@@ -142,7 +143,7 @@ def _is_bookmark(value: dict[str, Any]) -> bool:
 def _without_age(row: dict[str, Any]) -> dict[str, Any]:
     """Ages depend on when a server was asked."""
     cells = [
-        "<age>" if isinstance(cell, str) and _AGES.match(cell) else cell
+        _YEARS.sub("<age>", _AGES.sub("<age>", cell)) if isinstance(cell, str) else cell
         for cell in row.get("cells") or []
     ]
     return {**row, "cells": cells}
