@@ -179,6 +179,7 @@ def test_logs_of_a_job_are_shown_while_it_runs_and_when_it_is_over(
         fleet.wait("job/train", ".status.ready", "1")
         if following.poll() is not None:
             # It was so early that the container was not there yet.
+            following.communicate()
             following = fleet.start("logs", "-f", "job/train")
         wait_until("its log", lambda: fleet.says("logs", "job/train") == "here\n")
         gate.open()
