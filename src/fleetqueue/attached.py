@@ -2,9 +2,9 @@
 
 import random
 import socket
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from fleetqueue import installation, kueue
 from fleetqueue.admission.parts import Admission
@@ -14,110 +14,59 @@ from fleetqueue.api.kueue.config import Configuration
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.meta import Key
 from fleetqueue.api.model import write
-from fleetqueue.api.times import parse_duration
+from fleetqueue.attach_options import AttachOptions
 from fleetqueue.base import documents
 from fleetqueue.base.clock import SystemClock
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
-from fleetqueue.errors import InvalidInput, UserError
+from fleetqueue.errors import UserError
 from fleetqueue.jobs import registry
+from fleetqueue.kube.allowance import Rate
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.connect import connect, connect_to
 from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.frame import Caches
+from fleetqueue.kube.given_certificates import GivenCertificates
 from fleetqueue.kube.group_pages import GroupPages
-from fleetqueue.kube.health_server import HealthServer
+from fleetqueue.kube.health_server import ALIVE, HealthServer
 from fleetqueue.kube.late_kinds import LateKinds
-from fleetqueue.kube.leader import JITTER, LeaderElector, Terms
+from fleetqueue.kube.leader import LeaderElector
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.metrics_page import MetricsPage
-from fleetqueue.kube.page_server import PageServer
+from fleetqueue.kube.page_server import Answer, PageServer
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
-from fleetqueue.kube.webhook_certificates import CertificateKeeper
-from fleetqueue.kube.webhook_serving import Reach, serve
+from fleetqueue.kube.webhook_certificates import CertificateKeeper, Certificates
+from fleetqueue.kube.webhook_serving import serve
 from fleetqueue.kueue import KueueOptions
 from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 
+__all__ = ["AttachOptions", "install", "run"]
+
 MANAGER = "kueue"
 HELD_BY = "fleetqueue-install"
 
 
-@dataclass(frozen=True, slots=True)
-class AttachOptions:
-    """Which cluster, how it reaches our webhooks, and what runs."""
-
-    kueue: KueueOptions
-    kubeconfig: Path | None = None
-    context: str = ""
-    host: str = ""
-    port: int | None = None
-    """Where webhooks listen; as the configuration says where nothing is given."""
-    url: str = ""
-    """Where the API server finds us; "" : behind the Service in our namespace."""
-    leads_alone: bool = False
-    """No election: nobody else runs."""
-    has_policy: bool = False
-    """Install the policy that lets any field manager nominate workers."""
-    image: str = ""
-    replicas: int = 1
-    """Of the Deployment to install; none without an image."""
-
-    @property
-    def namespace(self) -> str:
-        return self.kueue.config.namespace or "kueue-system"
-
-    @property
-    def webhook_host(self) -> str:
-        return self.host or self.kueue.config.webhook.host or "0.0.0.0"
-
-    @property
-    def webhook_port(self) -> int:
-        return self.kueue.config.webhook.port if self.port is None else self.port
-
-    @property
-    def elects(self) -> bool:
-        return not self.leads_alone and self.kueue.config.leader_election.leader_elect is not False
-
-    @property
-    def lease(self) -> Key:
-        said = self.kueue.config.leader_election
-        return Key(said.resource_namespace or self.namespace, said.resource_name)
-
-    @property
-    def terms(self) -> Terms:
-        said = self.kueue.config.leader_election
-        lease, renew, retry = map(
-            parse_duration, (said.lease_duration, said.renew_deadline, said.retry_period)
-        )
-        if lease <= renew:
-            raise InvalidInput("leaderElection: leaseDuration must be greater than renewDeadline")
-        if renew <= retry * JITTER:
-            text = f"renewDeadline must be greater than {JITTER} times retryPeriod"
-            raise InvalidInput(f"leaderElection: {text}")
-        return Terms(lease, renew, retry)
-
-    @property
-    def visibility_port(self) -> int:
-        return self.kueue.config.visibility_server.bind_port
-
-    @property
-    def reach(self) -> Reach:
-        service = self.kueue.config.internal_cert_management.webhook_service_name
-        return Reach(self.url, service, self.namespace)
-
-
-def open_client(options: AttachOptions) -> Client:
+def open_client(options: AttachOptions, rate: Rate | None = None) -> Client:
     return connect(
         options.kubeconfig,
         options.context,
         clock=SystemClock(),
         random=random.SystemRandom(),
         field_manager=MANAGER,
+        rate=rate,
     )
+
+
+def open_clients(options: AttachOptions) -> list[Client]:
+    """The controllers' at the rate of the configuration; where it has one, the last is for the
+    lease and for whoever asks us, which must not wait behind them.
+    """
+    rates = [None] if options.rate is None else [options.rate, None]
+    return [open_client(options, rate) for rate in rates]
 
 
 async def install(options: AttachOptions) -> list[str]:
@@ -159,20 +108,27 @@ def wanted(options: AttachOptions) -> installation.Wanted:
     jobs = [kind.resource for kind in kinds]
     others = [each for kind in kinds for each in (*kind.owns, *kind.reads)]
     others += options.kueue.jobs.external
-    probes = _place(options.kueue.config.health.health_probe_bind_address)
+    probes, metrics = options.probes_place, options.metrics_place
+    config = options.kueue.config
     return installation.Wanted(
         options.namespace,
         list(kueue.webhooks(options.kueue)),
         options.reach,
         jobs,
         [each for each in dict.fromkeys(others) if each.group not in ("", GROUP)],
-        shipped(options.kueue.config),
+        shipped(config),
         options.webhook_port,
         options.visibility_port,
         options.has_policy,
         image=options.image,
         replicas=options.replicas,
         probes_port=probes[1] if probes is not None else None,
+        people=[kind.resource for kind in registry.all_kinds()],
+        lease_namespace=options.lease.namespace,
+        metrics_port=metrics[1] if metrics is not None else None,
+        alive_path=options.alive_path,
+        ready_path=options.ready_path,
+        certificates=options.mounted_certificate,
     )
 
 
@@ -189,31 +145,38 @@ def shipped(config: Configuration) -> str:
 
 async def run(options: AttachOptions) -> None:
     """Until it is cancelled, or the leadership is lost."""
-    clock, source = SystemClock(), random.SystemRandom()
     options = replace(options, kueue=replace(options.kueue, blueprints=BLUEPRINTS))
-    client = open_client(options)
+    clients = open_clients(options)
     try:
-        cluster = Cluster(client, clock=clock, random=source, component=MANAGER, strip=status.lean)
-        identity = f"{socket.gethostname()}_{source.getrandbits(64):016x}"
-        elector = None
-        if options.elects:
-            elector = LeaderElector(
-                client, options.lease, identity, clock=clock, random=source, terms=options.terms
-            )
-        manager = Manager(cluster, random=source, elector=elector)
-        metrics = Metrics(lambda: _role(elector))
-        made = await install_controllers(manager, options.kueue, metrics, source)
-        keeper = certificates(options, cluster, clock)
-        webhooks = webhook_server(options, cluster, clock, keeper)
-        manager.add_task("webhooks", webhooks.run)
-        for name, server in page_servers(options, client, clock, keeper, made).items():
-            manager.add_task(name, server.run)
-        if place := _place(options.kueue.config.health.health_probe_bind_address):
-            is_up = partial(_is_up, manager, webhooks)
-            manager.add_task("probes", HealthServer(is_up, *place).run)
-        await manager.run()
+        await _run(options, clients[0], clients[-1])
     finally:
-        await client.close()
+        for each in clients:
+            await each.close()
+
+
+async def _run(options: AttachOptions, client: Client, beside: Client) -> None:
+    """`beside`: for what is no controller's work."""
+    clock, source = SystemClock(), random.SystemRandom()
+    cluster = Cluster(client, clock=clock, random=source, component=MANAGER, strip=status.lean)
+    identity = f"{socket.gethostname()}_{source.getrandbits(64):016x}"
+    elector = None
+    if options.elects:
+        elector = LeaderElector(
+            beside, options.lease, identity, clock=clock, random=source, terms=options.terms
+        )
+    manager = Manager(
+        cluster, random=source, elector=elector, sync_seconds_max=options.sync_seconds_max
+    )
+    metrics = Metrics(lambda: _role(elector))
+    made = await install_controllers(manager, options.kueue, metrics, source)
+    keeper = certificates(options, beside, clock)
+    webhooks = webhook_server(options, cluster, clock, keeper)
+    manager.add_task("webhooks", webhooks.run)
+    for name, server in page_servers(options, beside, clock, keeper, made).items():
+        manager.add_task(name, server.run)
+    if (probes := health_server(options, partial(_is_up, manager, webhooks))) is not None:
+        manager.add_task("probes", probes.run)
+    await manager.run()
 
 
 async def install_controllers(
@@ -240,19 +203,29 @@ async def install_controllers(
 
 
 def webhook_server(
-    options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: CertificateKeeper
+    options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: Certificates
 ) -> WebhookServer:
     webhooks = Webhooks(cluster)
     serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
     webhooks.convert("/convert", conversion.convert)
-    return WebhookServer(webhooks, keeper, host=options.webhook_host, port=options.webhook_port)
+    host, port = options.webhook_host, options.webhook_port
+    return WebhookServer(webhooks, keeper, host=host, port=port, tls=options.tls)
+
+
+def health_server(options: AttachOptions, is_up: Callable[[], bool]) -> HealthServer | None:
+    if (place := options.probes_place) is None:
+        return None
+    # Where nothing else is said, a newer name of the same is answered too.
+    names = ALIVE if options.alive_path == ALIVE[0] else (options.alive_path,)
+    alive = [name for name in names if name != options.ready_path]
+    return HealthServer(is_up, *place, alive=alive, ready=options.ready_path)
 
 
 def page_servers(
     options: AttachOptions,
     client: Client,
     clock: SystemClock,
-    keeper: CertificateKeeper,
+    keeper: Certificates,
     made: Admission,
 ) -> dict[str, PageServer]:
     """What people look at: who waits and why, and the metrics."""
@@ -260,15 +233,15 @@ def page_servers(
     access = DelegatedAccess(client, clock)
     groups = GroupPages(kueue.served_groups(options.kueue, made), access)
     where = config.visibility_server
-    servers = {
-        "visibility": PageServer(
-            groups.answer, keeper, access, host=where.bind_address, port=where.bind_port
-        )
+    answers: dict[str, tuple[Answer, str, int]] = {
+        "visibility": (groups.answer, where.bind_address, where.bind_port)
     }
-    if place := _place(config.metrics.bind_address):
-        page = MetricsPage(made.metrics.exposed, access)
-        servers["metrics"] = PageServer(page.answer, keeper, access, host=place[0], port=place[1])
-    return servers
+    if place := options.metrics_place:
+        answers["metrics"] = (MetricsPage(made.metrics.exposed, access).answer, *place)
+    return {
+        name: PageServer(answer, keeper, access, host=host, port=port, tls=options.tls)
+        for name, (answer, host, port) in answers.items()
+    }
 
 
 def _is_up(manager: Manager, webhooks: WebhookServer) -> bool:
@@ -276,14 +249,10 @@ def _is_up(manager: Manager, webhooks: WebhookServer) -> bool:
     return manager.is_ready and webhooks.is_listening
 
 
-def _place(address: str) -> tuple[str, int] | None:
-    """Host and port; None where nobody is to listen."""
-    host, _, port = address.rpartition(":")
-    return None if address in ("", "0") else (host.strip("[]") or "0.0.0.0", int(port))
-
-
-def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> CertificateKeeper:
+def certificates(options: AttachOptions, client: Client, clock: SystemClock) -> Certificates:
     """One for all our servers."""
+    if (folder := options.certificate_folder) is not None:
+        return GivenCertificates(folder)
     services = (options.reach.service, installation.VISIBILITY, installation.METRICS)
     names = [
         *(f"{each}.{options.namespace}.svc" for each in services),
@@ -298,9 +267,10 @@ def certificates(options: AttachOptions, cluster: Cluster, clock: SystemClock) -
     return CertificateKeeper(
         names,
         clock=clock,
-        client=cluster.client,
+        client=client,
         secret=secret,
         registration=installation.registration(),
+        key_kind=options.key_kind,
     )
 
 

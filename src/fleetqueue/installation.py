@@ -11,6 +11,7 @@ from fleetqueue.api.crd import declared_crds
 from fleetqueue.api.kueue import explanation, manager_roles, policies, roles, visibility
 from fleetqueue.api.kueue.group import GROUP
 from fleetqueue.api.kueue.roles import JobKind
+from fleetqueue.kube.health_server import ALIVE, READY
 from fleetqueue.kube.resources import (
     API_SERVICES,
     CRDS,
@@ -21,7 +22,7 @@ from fleetqueue.kube.resources import (
 from fleetqueue.kube.webhook_certificates import Registration
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.kube.webhook_serving import Reach, registrations
-from fleetqueue.manager_deployment import deployment
+from fleetqueue.manager_deployment import Mounted, deployment
 
 Object = dict[str, Any]
 NAME = "kueue"
@@ -62,6 +63,16 @@ class Wanted:
     """In which the controllers run as a Deployment; "": they run elsewhere."""
     replicas: int = 1
     probes_port: int | None = None
+    people: Sequence[Resource] = ()
+    """The kinds of jobs that people are given rights to, queued or not."""
+    lease_namespace: str = ""
+    """Where the leader is elected; "": in `namespace`."""
+    metrics_port: int | None = 8443
+    """None: there are none."""
+    alive_path: str = ALIVE[0]
+    ready_path: str = READY
+    certificates: Mounted | None = None
+    """Whose they are if somebody else makes them; None: we do."""
 
 
 def objects(wanted: Wanted) -> Iterator[Object]:
@@ -70,8 +81,10 @@ def objects(wanted: Wanted) -> Iterator[Object]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     yield from crds(reach)
     jobs, reads = _named(wanted.jobs), _named(wanted.reads)
-    yield from roles.roles(jobs)
-    yield from manager_roles.manager_roles(namespace, jobs, reads, registered())
+    yield from roles.roles(_named(wanted.people))
+    yield from manager_roles.manager_roles(
+        namespace, jobs, reads, registered(), wanted.lease_namespace
+    )
     if wanted.config:
         yield _config_map(namespace, wanted.config)
     key = {"key": "kubernetes.io/metadata.name", "operator": "NotIn"}
@@ -80,6 +93,8 @@ def objects(wanted: Wanted) -> Iterator[Object]:
         yield _service(namespace, reach.service, 443, wanted.webhook_port, None)
     yield from registrations(NAME, wanted.webhooks, reach, selector)
     yield from visibility_services(namespace, reach, wanted.visibility_port)
+    if not reach.url and wanted.metrics_port is not None:
+        yield _service(namespace, METRICS, 8443, wanted.metrics_port, None)
     if wanted.has_policy:
         yield from policies.objects(wanted.policy_version)
     if wanted.image:
@@ -124,8 +139,6 @@ def visibility_services(namespace: str, reach: Reach, port: int) -> Iterator[Obj
     """Has the API server pass on what is asked about queues."""
     outside = urlsplit(reach.url).hostname if reach.url else None
     yield _service(namespace, VISIBILITY, 443, port, outside)
-    if outside is None:
-        yield _service(namespace, METRICS, 8443, 8443, None)
     for rank, (group, version) in enumerate(ANSWERED):
         yield {
             "apiVersion": "apiregistration.k8s.io/v1",
@@ -170,6 +183,9 @@ def _deployment(wanted: Wanted) -> Object:
         config_map=CONFIG_MAP,
         config_key=CONFIG_KEY,
         ports=ports,
+        alive=wanted.alive_path,
+        ready=wanted.ready_path,
+        certificates=wanted.certificates,
     )
 
 

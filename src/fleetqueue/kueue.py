@@ -1,5 +1,6 @@
 """Kueue on one cluster: admission and jobs, put together from one configuration."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,6 +9,7 @@ from fleetqueue.admission import parts as admission
 from fleetqueue.admission import settings as admission_settings
 from fleetqueue.admission import visibility
 from fleetqueue.admission import webhooks as admission_webhooks
+from fleetqueue.admission.observing import observe_pods
 from fleetqueue.admission.parts import Admission
 from fleetqueue.api.field_errors import FieldError, aggregate, wrong
 from fleetqueue.api.kueue import gates, roles
@@ -26,6 +28,7 @@ from fleetqueue.errors import InvalidInput
 from fleetqueue.jobs import controller, extra, registry
 from fleetqueue.jobs import settings as job_settings
 from fleetqueue.jobs import webhook as job_webhooks
+from fleetqueue.jobs.loosening import loosened
 from fleetqueue.jobs.resources import WORKLOAD
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.cluster import Cluster
@@ -41,9 +44,11 @@ from fleetqueue.multikueue.connections import Connections
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.multikueue.reach.dispatched import Dispatched
 from fleetqueue.multikueue.session import Connect
+from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import Farewell, nothing_to_keep
 from fleetqueue.provisioning import controller as provisioning
 from fleetqueue.provisioning import kinds as provisioning_kinds
+from fleetqueue.provisioning import settings as provisioning_settings
 
 Blueprints = Mapping[str, Callable[..., Any]]
 """By framework: what an operator would make of a job, where no path in the job says that."""
@@ -58,11 +63,24 @@ class KueueOptions:
     blueprints: Blueprints = field(default_factory=dict)
     is_placed: Callable[[Resource, Object], bool] = lambda kind, obj: False
     """Whether something brings an object of this cluster to others."""
+    tolerates_missing_kinds: bool = False
+    """Whether a worker that lacks a kind of job is used for the others."""
+    batch_seconds: float = dispatch_settings.BATCH_SECONDS
+    """How long changes on workers are gathered."""
 
     @property
     def jobs(self) -> JobSettings:
         found = job_settings.read_settings(self.config, self.gates, self.blueprints)
         return replace(found, is_placed=self.is_placed)
+
+    @property
+    def dispatching(self) -> DispatchSettings:
+        found = dispatch_settings.read_settings(self.config, self.gates, self.jobs)
+        return replace(
+            found,
+            tolerates_missing_kinds=self.tolerates_missing_kinds,
+            batch_seconds=self.batch_seconds,
+        )
 
 
 def everything(namespace: str = DEFAULT_NAMESPACE) -> Configuration:
@@ -122,16 +140,41 @@ def install(
         *controller.operators(served, settings),
         *extra.operators(served, settings),
     ):
+        if not options.gates["RemoveFinalizersWithStrictPatch"]:
+            operator = loosened(operator)
         manager.add(controller_of(operator)(manager.cluster))
     for kind in extra.followed(served):
         manager.cluster.informer(kind)
+    observe_pods(manager.cluster, made.observer)
     if is_served(provisioning_kinds.REQUEST):
-        for operator in provisioning.operators():
-            manager.add(controller_of(operator)(manager.cluster))
+        _add_provisioning(manager, options)
     if options.gates["WorkloadRequestUseMergePatch"]:
         manager.cluster.merged[WORKLOAD] = merge_patch
     manager.set_workers(options.config.controller.group_kind_concurrency)
     return made
+
+
+def install_late_provisioning(manager: Manager, options: KueueOptions) -> None:
+    """The check of the autoscaler, which works as soon as its kind is served; after `install`.
+    Whoever calls this has to hold that kind until then.
+    """
+    requests = manager.cluster.informer(provisioning_kinds.REQUEST)
+
+    async def run() -> None:
+        while not requests.has_synced:
+            await requests.wait_synced()
+        _add_provisioning(manager, options)
+        manager.set_workers(options.config.controller.group_kind_concurrency)
+        await manager.start_added()
+        # The end of a task is the end of its manager.
+        await asyncio.Event().wait()
+
+    manager.add_task("provisioning", run, needs_leader=True)
+
+
+def _add_provisioning(manager: Manager, options: KueueOptions) -> None:
+    for operator in provisioning.operators(provisioning_settings.read_settings(options.gates)):
+        manager.add(controller_of(operator)(manager.cluster))
 
 
 def install_dispatching(
@@ -145,9 +188,14 @@ def install_dispatching(
     """Adds what sends workloads to other clusters, after `install`; None where the gate is off."""
     if not options.gates["MultiKueue"]:
         return None
-    settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
     made = dispatching.install(
-        manager, settings, connect, admission.metrics, is_served, farewell, admission.writer
+        manager,
+        options.dispatching,
+        connect,
+        admission.metrics,
+        is_served,
+        farewell,
+        admission.writer,
     )
     manager.set_workers(options.config.controller.group_kind_concurrency)
     return made
@@ -155,7 +203,7 @@ def install_dispatching(
 
 def dispatched(cluster: Cluster, options: KueueOptions, workers: Connections) -> Dispatched:
     """Where the pods are of jobs that were sent to workers."""
-    settings = dispatch_settings.read_settings(options.config, options.gates, options.jobs)
+    settings = options.dispatching
     return Dispatched(Caches(cluster), workers, adapters(settings), settings)
 
 
@@ -173,7 +221,7 @@ def served_groups(options: KueueOptions, made: Admission) -> list[ServedGroup]:
     return found
 
 
-def cluster_roles(options: KueueOptions) -> Iterator[dict[str, Any]]:
-    """For people: to see and use queues and jobs."""
-    kinds = [kind.resource for kind in registry.enabled_kinds(options.jobs)]
+def cluster_roles() -> Iterator[dict[str, Any]]:
+    """For people: to see and use queues and jobs, of kinds that are queued and of others."""
+    kinds = [kind.resource for kind in registry.all_kinds()]
     return roles.roles(JobKind(each.group, each.plural, each.kind) for each in kinds)

@@ -1,6 +1,7 @@
 """Pages that are served beside an API server, for those whom it lets."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -230,15 +231,20 @@ apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 metrics: {{bindAddress: "127.0.0.1:{metrics}"}}
 visibilityServer: {{bindAddress: 127.0.0.1, bindPort: {visibility}}}
+health: {{healthProbeBindAddress: "127.0.0.1:{probes}", readinessEndpointName: up}}
+tls: {{minVersion: VersionTLS12, cipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]}}
+clientConnection: {{qps: 300, burst: 500}}
 """
 
 
+@pytest.mark.rule("kueue 10.1")
 @pytest.mark.rule("kueue 11.1")
 @pytest.mark.rule("kueue 11.2")
 async def test_the_controller_shows_who_waits_and_what_it_measured(proxied: Server) -> None:
-    webhooks, visible, measured = free_port(), free_port(), free_port()
+    webhooks, visible, measured, probes = (free_port() for _ in range(4))
+    text = CONFIG.format(metrics=measured, visibility=visible, probes=probes)
     options = attached.AttachOptions(
-        kueue.read_options(CONFIG.format(metrics=measured, visibility=visible)),
+        kueue.read_options(text),
         proxied.kubeconfig,
         host="127.0.0.1",
         port=webhooks,
@@ -255,10 +261,32 @@ async def test_the_controller_shows_who_waits_and_what_it_measured(proxied: Serv
         assert told["eve-token"][0] == 403
         line = 'kueue_admitted_workloads_total{cluster_queue="queue",priority_class="",'
         assert f'{line}replica_role="leader"}} 1.0' in told[proxied.token][1]
+        for port in (webhooks, visible, measured):
+            suite = "ECDHE-RSA-AES128-GCM-SHA256"
+            assert await asyncio.to_thread(_suite, port) == suite
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{probes}/up") as response:
+                assert response.status == 200
+            async with session.get(f"http://127.0.0.1:{probes}/readyz") as response:
+                assert response.status == 404
     finally:
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+
+def _suite(port: int) -> str:
+    """In TLS 1.2."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        context.wrap_socket(plain) as secured,
+    ):
+        found = secured.cipher()
+    assert found is not None
+    return found[0]
 
 
 async def _queue(send: Any) -> None:

@@ -63,14 +63,6 @@ class Cluster(Door):
             raise
         return server
 
-    def send(self, method: str, path: str, body: Any = None, kind: str = "") -> tuple[int, Any]:
-        """Asks again where it is too early: a CRD that got a new certificate is read anew."""
-        while True:
-            status, answer = super().send(method, path, body, kind)
-            if status != 429:
-                return status, answer
-            time.sleep(POLL_SECONDS)
-
     def restart(self, **dispatching: Any) -> None:
         """The controllers alone, with these settings of dispatching."""
         ended = self.server.processes.pop()

@@ -93,6 +93,7 @@ class Seen:
     _succeeded: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
     _failed: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
     _held: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    _switched_off: set[tuple[str, str]] = field(default_factory=set)
     """By cluster and uid: the quota of a workload."""
     _running: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     """By job: the worker and the name of every pod that runs."""
@@ -237,6 +238,13 @@ class Seen:
     def _saw_quota(self, cluster: str, obj: Object, is_gone: bool) -> None:
         held, uid = self._held[cluster], str(obj["metadata"]["uid"])
         if is_gone or status.is_finished(obj) or not status.has_quota(obj):
+            held.pop(uid, None)
+            self._switched_off.discard((cluster, uid))
+            return
+        if not status.is_active(obj):
+            self._switched_off.add((cluster, uid))
+        if (cluster, uid) in self._switched_off:
+            # Its quota is free at once, whatever becomes of it before it has given it back.
             held.pop(uid, None)
             return
         held[uid] = cpu_of(obj)

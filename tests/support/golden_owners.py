@@ -13,6 +13,8 @@ MAKER = ("kueue", "Update", "")
 LISTER = ("kueue", "Update", "status")
 ADMISSION = ("kueue-admission", "Apply", "status")
 READINESS = ("kueue-job-controller-PodsReady", "Apply", "status")
+CONTROLLER = ("kube-controller-manager", "Update", "status")
+"""Of a Job: whoever runs its pods."""
 
 MADE = {
     "metadata.labels",
@@ -71,3 +73,7 @@ JOB_STARTED = {
     }
 }
 """What admission owns of a Job."""
+_ALWAYS_TOLD = ("conditions", "ready", "startTime", "terminating", "uncountedTerminatedPods")
+JOB_RUNNING = {f"status.{name}" for name in ("active", *_ALWAYS_TOLD)}
+JOB_FINISHED = {f"status.{name}" for name in ("completionTime", "succeeded", *_ALWAYS_TOLD)}
+"""The status of a Job that runs, and of one that has run."""

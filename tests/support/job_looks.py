@@ -140,12 +140,13 @@ def refusals(
 def defaulted(
     obj: Object,
     *around: Object,
+    old: Object | None = None,
     framework: str = "batch/job",
     settings: JobSettings = SETTINGS,
 ) -> Object:
     hook = webhook(KINDS[framework], settings, Family.of(KINDS.values(), settings))
     assert hook.default is not None
-    hook.default(asked(obj, *around))
+    hook.default(asked(obj, *around, old=old))
     return obj
 
 

@@ -101,7 +101,7 @@ JOBS = [
                "job cannot be used together", "kueue 9.6"),
     job_denied("equal, and not indexed",
                job(annotations={EQUAL: "true"}, parallelism=2, completions=2),
-               f'metadata.annotations[{EQUAL}]: Invalid value: "NonIndexed": should not be enabled '
+               f'metadata.annotations[{EQUAL}]: Invalid value: "true": should not be enabled '
                "for NonIndexed jobs", "kueue 9.6"),
     job_denied("equal, and different",
                job(annotations={EQUAL: "true"}, parallelism=2, completions=3,

@@ -8,6 +8,7 @@ from tests.support import kueue as kueue_objects
 from tests.support.queued import Queued
 
 from fleetqueue import kueue
+from fleetqueue.admission.parts import Admission
 from fleetqueue.api.crds import all_crds
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.embedded.webhooks import DeclaredHook
@@ -41,6 +42,7 @@ class QueuedPods(Queued):
     """Its queue is `main`, of the ClusterQueue `queue`."""
 
     manager: Manager
+    admission: Admission
 
     async def pod(self, name: str) -> Object:
         return await self.read(POD, name)
@@ -92,7 +94,7 @@ async def start(
 
     def install(manager: Manager) -> None:
         here.manager = manager
-        kueue.install(manager, options, is_served)
+        here.admission = kueue.install(manager, options, is_served)
         for operator in operators:
             manager.add(controller_of(operator)(manager.cluster))
 

@@ -8,6 +8,7 @@ import pytest
 from fleetqueue import attached, installation, kueue
 from fleetqueue.api.kueue.roles import ADMIN, USER, JobKind, roles
 from fleetqueue.base.clock import SystemClock
+from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.manager import Manager
@@ -70,11 +71,11 @@ def test_groups_are_registered_behind_a_service() -> None:
     services = {
         each["metadata"]["name"]: each["spec"] for each in made if each["kind"] == "Service"
     }
+    assert set(services) == {"kueue-visibility-server"}
     registered = {
         each["metadata"]["name"]: each["spec"] for each in made if each["kind"] == "APIService"
     }
 
-    assert set(services) == {"kueue-visibility-server", "kueue-controller-manager-metrics-service"}
     [port] = services["kueue-visibility-server"]["ports"]
     assert (port["port"], port["targetPort"]) == (443, 8082)
     assert set(registered) == {
@@ -243,3 +244,86 @@ def test_without_an_image_they_run_elsewhere() -> None:
     options = attached.AttachOptions(kueue.read_options(None))
     kinds = {each["kind"] for each in installation.objects(attached.wanted(options))}
     assert "Deployment" not in kinds
+
+
+# What the configuration says
+
+HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+
+
+def installed(text: str, **parts: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    """By kind and name."""
+    options = attached.AttachOptions(kueue.read_options(HEAD + text), **parts)
+    made = installation.objects(attached.wanted(options))
+    return {(each["kind"], each["metadata"]["name"]): each for each in made}
+
+
+def test_people_get_rights_to_every_kind_of_job_queued_or_not() -> None:
+    made = installed("integrations: {frameworks: [batch/job]}\n")
+
+    for kind in registry.all_kinds():
+        for part in ("editor", "viewer"):
+            assert ("ClusterRole", f"kueue-{kind.resource.kind.lower()}-{part}-role") in made
+    embedded = {each["metadata"]["name"] for each in kueue.cluster_roles()}
+    assert "kueue-pytorchjob-editor-role" in embedded
+    rules = made["ClusterRole", "kueue-manager-role"]["rules"]
+    assert not any("pytorchjobs" in rule["resources"] for rule in rules), "nobody queues them"
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("", 8443),
+        ('metrics: {bindAddress: ":9999"}\n', 9999),
+        ("metrics: {bindAddress: '0'}", None),
+    ],
+)
+def test_metrics_are_found_where_they_are_served(text: str, target: int | None) -> None:
+    found = installed(text).get(("Service", "kueue-controller-manager-metrics-service"))
+
+    if target is None:
+        assert found is None
+        return
+    assert found is not None
+    [port] = found["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (8443, target)
+
+
+@pytest.mark.rule("kueue 10.1")
+def test_probes_ask_at_the_names_of_the_configuration() -> None:
+    text = "health: {readinessEndpointName: up, livenessEndpointName: /here/alive}\n"
+    made = installed(text, image="made/here:1")
+    pod = made["Deployment", "kueue-controller-manager"]["spec"]["template"]["spec"]
+
+    [container] = pod["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/up"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/here/alive"
+
+
+@pytest.mark.rule("kueue 10.1")
+def test_the_lease_may_be_written_where_it_is() -> None:
+    made = installed("leaderElection: {resourceNamespace: elsewhere}\n")
+
+    for kind, name in (("Role", "role"), ("RoleBinding", "rolebinding")):
+        found = made[kind, f"kueue-leader-election-{name}"]
+        assert found["metadata"]["namespace"] == "elsewhere"
+    [subject] = made["RoleBinding", "kueue-leader-election-rolebinding"]["subjects"]
+    assert subject["namespace"] == "kueue-system"
+    assert made["Role", "kueue-manager-secrets-role"]["metadata"]["namespace"] == "kueue-system"
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(
+    ("more", "folder"),
+    [("", "/tmp/k8s-webhook-server/serving-certs"), ("webhook: {certDir: /certs}\n", "/certs")],
+)
+def test_a_certificate_of_others_is_mounted_where_it_is_read(more: str, folder: str) -> None:
+    text = f"internalCertManagement: {{enable: false, webhookSecretName: theirs}}\n{more}"
+    made = installed(text, image="made/here:1")
+    pod = made["Deployment", "kueue-controller-manager"]["spec"]["template"]["spec"]
+
+    assert {"name": "certificates", "secret": {"secretName": "theirs"}} in pod["volumes"]
+    [container] = pod["containers"]
+    mount = {"name": "certificates", "mountPath": folder, "readOnly": True}
+    assert mount in container["volumeMounts"]

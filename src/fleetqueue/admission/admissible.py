@@ -12,15 +12,24 @@ from fleetqueue.queueing.workload import Workload
 Json = dict[str, Any]
 
 
-def is_admissible(obj: Json) -> bool:
+def is_admissible(obj: Json, *, honors_gates: bool = True) -> bool:
     """Whether the workload may wait in a queue."""
     if status.is_finished(obj) or not status.is_active(obj) or status.has_quota(obj):
         return False
-    if workloads.is_parent(obj) or gated_by(obj) or obj["metadata"].get("deletionTimestamp"):
+    if workloads.is_parent(obj) or obj["metadata"].get("deletionTimestamp"):
+        return False
+    if honors_gates and gated_by(obj):
         return False
     reserved = status.find_condition(obj, status.QUOTA_RESERVED)
     is_on_hold = reserved is not None and reserved["reason"] == "OnHold"
     return not is_on_hold and not status.is_true(obj, status.WAITING_FOR_REPLACEMENT_PODS)
+
+
+def holds_quota(obj: Json) -> bool:
+    """Whether its reservation counts; that of one that was deactivated does not, though its pods
+    run until its job has been stopped.
+    """
+    return status.has_quota(obj) and status.is_active(obj) and not status.is_finished(obj)
 
 
 def gated_by(obj: Json) -> str:

@@ -7,9 +7,9 @@ from fleetqueue.admission import kinds
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.queue_book import LocalQueue
 from fleetqueue.api.meta import Key
-from fleetqueue.api.quantity import Quantity
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.queueing.reading_queues import read_weight
 
 
 def follow(cluster: Cluster, ledger: Ledger) -> None:
@@ -33,10 +33,13 @@ def follow(cluster: Cluster, ledger: Ledger) -> None:
     def put_limits(key: Key, obj: Object | None) -> None:
         names.put_limits(key, obj)
         ledger.reread_namespace(key.namespace)
+        ledger.unpark_namespace(key.namespace)
 
     def put_runtime_class(name: str, obj: Object | None) -> None:
         names.put_runtime_class(name, obj)
         ledger.reread()
+        for queue in ledger.state.queues:
+            ledger.unpark_later(queue)
 
     on(kinds.NAMESPACE, put_namespace, lambda key: names.remove(key.name))
     on(kinds.LIMIT_RANGE, lambda o: put_limits(key_of(o), o), lambda key: put_limits(key, None))
@@ -82,20 +85,20 @@ def follow(cluster: Cluster, ledger: Ledger) -> None:
         ledger.put_cluster_queue,
         lambda key: ledger.remove_cluster_queue(key.name),
     )
-    on(
-        kinds.LOCAL_QUEUE,
-        lambda obj: ledger.put_local_queue(key_of(obj), _local_queue(obj)),
-        ledger.remove_local_queue,
-    )
+
+    def put_local_queue(obj: Object) -> None:
+        if ledger.usage is not None:
+            ledger.usage.learn(key_of(obj), (obj.get("status") or {}).get("fairSharing"))
+        ledger.put_local_queue(key_of(obj), _local_queue(obj))
+
+    on(kinds.LOCAL_QUEUE, put_local_queue, ledger.remove_local_queue)
     on(kinds.WORKLOAD, ledger.put_workload, ledger.remove_workload)
 
 
 def _local_queue(obj: Object) -> LocalQueue:
     spec = obj.get("spec") or {}
-    weight = (spec.get("fairSharing") or {}).get("weight")
-    quantity = Quantity.of(1 if weight is None else weight)
     return LocalQueue(
         cluster_queue=spec.get("clusterQueue") or "",
         stop_policy=spec.get("stopPolicy") or "None",
-        weight=float(quantity.unscaled * 10.0**quantity.exponent),
+        weight=read_weight(spec),
     )

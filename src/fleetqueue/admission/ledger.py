@@ -9,7 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from fleetqueue.admission.admissible import is_admissible, key_of, local_queue_of, makes_room
+from fleetqueue.admission.admissible import (
+    holds_quota,
+    is_admissible,
+    key_of,
+    local_queue_of,
+    makes_room,
+)
 from fleetqueue.admission.turns import Turns
 from fleetqueue.admission.usage import UsageKeeper
 from fleetqueue.admission.workload_book import WorkloadBook
@@ -71,19 +77,21 @@ class Ledger(WorkloadBook):
         if self.is_parent(obj):
             self._assumed.pop(key, None)
             self._leave(key)
-        elif status.has_quota(obj) and not status.is_finished(obj):
-            # Also one that was deactivated: its pods run until its job has been stopped.
+        elif holds_quota(obj):
             self._hold(key, obj)
-        elif key in self._assumed and not status.is_finished(obj):
+        elif key in self._assumed and not (status.has_quota(obj) or status.is_finished(obj)):
             # Our own write is under way: until it is answered the quota is taken.
             return
-        elif is_admissible(obj) and self.refusal(obj) is None:
+        elif self._may_wait(obj) and self.refusal(obj) is None:
             self._assumed.pop(key, None)
             self._release(key)
             self._enqueue(key, obj)
         else:
             self._assumed.pop(key, None)
             self._leave(key)
+
+    def _may_wait(self, obj: Json) -> bool:
+        return is_admissible(obj, honors_gates=self.settings.honors_gates)
 
     def _hold(self, key: Key, obj: Json) -> None:
         workload = self.read(obj)
@@ -186,6 +194,8 @@ class Ledger(WorkloadBook):
         self._assumed[workload.key] = workload
         is_new = self.state.holder(workload.key) is None
         self.state.hold(workload)
+        if not workload.is_ready:
+            self.unready.add(workload.key)
         if self.usage is not None and is_new:
             self.usage.reserve(workload, self._covered(workload.cluster_queue))
 
@@ -229,7 +239,7 @@ class Ledger(WorkloadBook):
         if name is None or name not in self.pending or obj is None:
             return False
         queue = self.pending[name]
-        if not is_admissible(obj) or self._queue_for(obj) != name:
+        if not self._may_wait(obj) or self._queue_for(obj) != name:
             self._dequeue(key)
             return False
         is_news = has_more_flavors or queue.was_unparked or may_do_better
@@ -372,6 +382,6 @@ class Ledger(WorkloadBook):
             return 0
         queue = self.pending.get(known.cluster_queue)
         if queue is None:
-            return sum(is_admissible(self._objects[key]) for key in named)
+            return sum(self._may_wait(self._objects[key]) for key in named)
         waiting = [key for key in named if self._waits_in.get(key) == queue.name]
         return sum(not queue.is_trying(key) for key in waiting)

@@ -29,6 +29,8 @@ class LifeSettings:
     wording: Wording = EXPLICIT
     explains_waiting: bool = True
     """UnadmittedWorkloadsObservability."""
+    honors_gates: bool = True
+    """AdmissionGatedBy."""
     says_at_once: bool = False
     """UnadmittedWorkloadsExplicitStatus: new workloads say that they wait."""
     finishes_orphans: bool = True

@@ -10,6 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from fleetqueue.admission import refusing, waiting
+from fleetqueue.admission.admissible import gated_by
 from fleetqueue.admission.facts import Facts
 from fleetqueue.admission.life_settings import LifeSettings, PodsReadyRules
 from fleetqueue.admission.turn import Turn
@@ -157,14 +158,15 @@ def follow_gates(turn: Turn) -> bool:
     """The annotation that keeps a workload out of its queue."""
     if status.has_quota(turn.workload) or not status.is_active(turn.workload):
         return False
-    gates = waiting.gated_by(turn.workload)
+    gates = turn.settings.honors_gates and gated_by(turn.workload)
     told = waiting.gate_message(turn.workload)
     reserved, pending = status.QUOTA_RESERVED, turn.settings.wording.pending
     if not gates and told is not None:
         message = "AdmissionGatedBy cleared, waiting for quota reservation"
-        turn.note("AdmissionGateCleared", "Admission gate cleared, workload is now admissible")
         made = status.with_condition(turn.workload, reserved, False, pending, message, turn.now)
-        return turn.write(status.settle_admitted(made, turn.now, turn.settings.wording))
+        turn.write(status.settle_admitted(made, turn.now, turn.settings.wording))
+        turn.note("AdmissionGateCleared", "Admission gate cleared, workload is now admissible")
+        return True
     return False
 
 
@@ -214,9 +216,10 @@ def admit(turn: Turn) -> bool:
     if status.is_evicted(turn.workload):
         return False
     made = status.settle_admitted(turn.workload, turn.now, turn.settings.wording)
+    is_written = turn.write(made)
     if status.is_admitted(made):
         turn.note(status.ADMITTED, admitted_text(turn.workload, turn.now))
-    return turn.write(made)
+    return is_written
 
 
 def admitted_text(workload: Json, now: datetime) -> str:
@@ -234,8 +237,9 @@ def judge_checks(turn: Turn) -> bool:
     rejected = _in_state(turn.workload, "Rejected")
     if rejected:
         message = _told(rejected, "Rejected")
+        is_written = _target(turn, "AdmissionCheck", message)
         turn.note("AdmissionCheckRejected", f"Deactivated due to {message}", "Warning")
-        return _target(turn, "AdmissionCheck", message)
+        return is_written
     retry = _in_state(turn.workload, "Retry")
     return bool(retry) and turn.evict("AdmissionCheck", f"Evicted due to {_told(retry, 'Retry')}")
 
@@ -336,11 +340,12 @@ def end_in_time(turn: Turn) -> bool:
     if turn.now < ends_at:
         turn.look_again_at(ends_at)
         return False
-    text = f"The maximum execution time ({limit}s) exceeded"
-    turn.note("MaximumExecutionTimeExceeded", text, "Warning")
     made = status.changed(turn.workload, accumulatedPastExecutionTimeSeconds=None)
     message = "exceeding the maximum execution time"
-    return _target(turn, "MaximumExecutionTimeExceeded", message, made)
+    is_written = _target(turn, "MaximumExecutionTimeExceeded", message, made)
+    text = f"The maximum execution time ({limit}s) exceeded"
+    turn.note("MaximumExecutionTimeExceeded", text, "Warning")
+    return is_written
 
 
 def _target(turn: Turn, reason: str, message: str, made: Json | None = None) -> bool:

@@ -1,11 +1,14 @@
 """Whether a node still serves a workload that was placed on it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.pods import taints
+from fleetqueue.api.times import parse_time
 from fleetqueue.queueing.topology.tree import HOSTNAME
 
 Json = dict[str, Any]
@@ -13,18 +16,54 @@ Health = Literal["healthy", "failed"]
 TERMINATED = "TerminatedByKueue"
 UNSCHEDULABLE = "UnschedulableOnAssignedNode"
 TERMINATED_TEXT = "Pod terminated by Kueue NodeController due to node taint"
+NOT_READY_MAX = timedelta(seconds=30)
 
 
-def judge(node: Json | None, tolerations: Sequence[Json], pods: Iterable[Json]) -> Health:
+@dataclass(frozen=True, slots=True)
+class NodeRules:
+    """What makes a node fail that is there and said once that it is ready."""
+
+    counts_ended_pods: bool = True
+    """TASReplaceNodeOnPodTermination: it is not ready, and no pod goes on."""
+    counts_taints: bool = True
+    """TASReplaceNodeOnNodeTaints: a taint keeps the workload out, and no pod goes on."""
+    counts_time: bool = False
+    """TASReplaceNodeDueToNotReadyOverFixedTime: it is not ready for too long, whatever pods do."""
+
+
+DEFAULTS = NodeRules()
+
+
+def judge(
+    node: Json | None,
+    tolerations: Sequence[Json],
+    pods: Iterable[Json],
+    now: datetime,
+    rules: NodeRules = DEFAULTS,
+) -> Health:
     """`pods` are those of the workload on the node; while one of them goes on, so does the node.
     A node that is gone, or never said that it is ready, has failed at once.
     """
     ready = None if node is None else _ready(node)
     if node is None or ready is None:
         return "failed"
-    if ready == "True" and not _keeps_out(node, tolerations):
-        return "healthy"
-    return "healthy" if any(goes_on(pod) for pod in pods) else "failed"
+    if ready["status"] != "True":
+        left = time_left(node, now, rules)
+        if left is not None and left <= timedelta(0):
+            return "failed"
+        is_doubtful = rules.counts_ended_pods
+    else:
+        is_doubtful = rules.counts_taints and _keeps_out(node, tolerations)
+    return "failed" if is_doubtful and not any(goes_on(pod) for pod in pods) else "healthy"
+
+
+def time_left(node: Json | None, now: datetime, rules: NodeRules = DEFAULTS) -> timedelta | None:
+    """Until a node that is not ready has been so for too long; None where that does not count."""
+    ready = None if node is None else _ready(node)
+    if not rules.counts_time or ready is None or ready["status"] == "True":
+        return None
+    since = ready.get("lastTransitionTime")
+    return timedelta(0) if since is None else parse_time(since) + NOT_READY_MAX - now
 
 
 def goes_on(pod: Json) -> bool:
@@ -88,13 +127,15 @@ def many_failed(workload: Json, node: str) -> str:
     )
 
 
-def terminated(pod: Json, now: str) -> Json:
-    """The status of a pod that was ended since its node will not take it."""
+def terminated(
+    pod: Json, now: str, reason: str = UNSCHEDULABLE, message: str = TERMINATED_TEXT
+) -> Json:
+    """The status of a pod that was ended; as it stands, since its node will not take it."""
     condition = {
         "type": TERMINATED,
         "status": "True",
-        "reason": UNSCHEDULABLE,
-        "message": TERMINATED_TEXT,
+        "reason": reason,
+        "message": message,
         "lastTransitionTime": now,
     }
     conditions = (pod.get("status") or {}).get("conditions") or ()
@@ -112,9 +153,9 @@ def _keeps_out(node: Json, tolerations: Sequence[Json]) -> bool:
     return taints.untolerated(found, lasting) is not None
 
 
-def _ready(node: Json) -> str | None:
+def _ready(node: Json) -> Json | None:
     conditions = (node.get("status") or {}).get("conditions") or ()
-    return next((each["status"] for each in conditions if each["type"] == "Ready"), None)
+    return next((each for each in conditions if each["type"] == "Ready"), None)
 
 
 def _failed(workload: Json) -> list[str]:

@@ -6,29 +6,32 @@ Counters and histograms follow changes; gauges are worked out when somebody look
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fleetqueue.admission import kinds, measuring
 from fleetqueue.admission.gauges import Gauges, LocalFacts, Tallies
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.metric_settings import MetricSettings
+from fleetqueue.admission.pod_workloads import INDEX, group_of, workload_of
 from fleetqueue.admission.scheduler import Scheduler
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.informer import Informer
-from fleetqueue.kube.resources import key_of
+from fleetqueue.kube.resources import Resource, key_of
 from fleetqueue.metrics.custom_labels import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, CustomLabels
 from fleetqueue.metrics.registry import FOLLOWER, Metrics
 from fleetqueue.queueing.assignment import Mode
-from fleetqueue.queueing.plan import Admit, Evict, Place, Plan, Preempt, Wait
+from fleetqueue.queueing.plan import Admit, Evict, FailPlace, Place, Plan, Preempt, Wait
 from fleetqueue.queueing.queues import Requeue
 
 Json = dict[str, Any]
 SUCCESS, INADMISSIBLE = "success", "inadmissible"
-GATES = (labels.ADMISSION_GATE, labels.TOPOLOGY_GATE)
+GATES = (labels.ADMISSION_GATE, labels.TOPOLOGY_GATE, labels.ELASTIC_JOB_GATE)
 
 
 class Observer:
@@ -44,6 +47,7 @@ class Observer:
         self.tallies = Tallies()
         self.metrics = metrics
         self._ledger = ledger
+        self.sees_pods = False
         self._settings = settings
         self._now = now
         self._preempting: dict[Key, str] = {}
@@ -109,7 +113,8 @@ class Observer:
 
     def created(self, job: Json, now: datetime) -> None:
         """A workload was made for a job."""
-        if self._settings.tells_creation and job["metadata"].get("generation", 1) == 1:
+        is_new = job["metadata"].get("generation", 1) == 1
+        if is_new and self._counts and self._settings.tells_creation:
             waited = (now - parse_time(job["metadata"]["creationTimestamp"])).total_seconds()
             self.metrics.observe("workload_creation_latency_seconds", waited, job["kind"])
 
@@ -137,18 +142,17 @@ class Observer:
 
     # Pods
 
-    def pod(self, old: Json | None, new: Json | None) -> None:
-        """How long its gates stayed after its workload was admitted."""
+    def pod(self, old: Json | None, new: Json | None, find: Callable[[Json], Json | None]) -> None:
+        """How long its gates stayed after its workload, which `find` knows, was admitted."""
         if old is None or new is None or not self._counts:
             return
         gone = _gates(old) - _gates(new)
-        workload = self._ledger.workload(_workload_of(new)) if gone else None
+        workload = find(new) if gone else None
         admitted = workload and status.find_condition(workload, status.ADMITTED)
         if not workload or not admitted or admitted["status"] != "True":
             return
         waited = (self._now() - parse_time(admitted["lastTransitionTime"])).total_seconds()
-        is_group = labels.POD_GROUP_NAME in (new["metadata"].get("labels") or {})
-        whose = (measuring.cluster_queue(workload), "true" if is_group else "false")
+        whose = (measuring.cluster_queue(workload), "true" if group_of(new) else "false")
         for gate in sorted(gone):
             self.metrics.observe("pod_scheduling_gate_removal_seconds", waited, gate, *whose)
 
@@ -169,7 +173,7 @@ class Observer:
         )
         for each in plan.decisions:
             self.tallies.skips[each.workload.cluster_queue] = 0
-            if isinstance(each, Preempt):
+            if isinstance(each, Preempt | FailPlace):
                 for target in each.targets:
                     self._preempting[target.workload.key] = each.workload.cluster_queue
         self.tallies.skips.update(skipped)
@@ -194,21 +198,38 @@ def observe(cluster: Cluster, observer: Observer, scheduler: Scheduler) -> None:
     ):
         informer: Informer[Any] = cluster.informer(kind)
         informer.listen(listener)
-    if kinds.POD in cluster.followed():
-        cluster.informer(kinds.POD).listen(observer.pod)
+    observe_pods(cluster, observer)
     scheduler.on_cycle.append(observer.cycle)
 
 
+def observe_pods(cluster: Cluster, observer: Observer) -> None:
+    """Where something follows them, which may be said later than that queues are observed."""
+    if observer.sees_pods or kinds.POD not in cluster.followed():
+        return
+    observer.sees_pods = True
+    cluster.informer(kinds.WORKLOAD, indexes={INDEX.name: INDEX.values})
+    find = partial(workload_of, Caches(cluster))
+    cluster.informer(kinds.POD).listen(lambda old, new: observer.pod(old, new, find))
+
+
 def _owner(cluster: Cluster, workload: Json) -> Json | None:
-    """The job that a workload was made for, where its kind is followed."""
+    """The job that a workload was made for, where its kind is followed: the owner that controls it,
+    or, of many that do not, the last that came, since all had to be there.
+    """
     owners = workload["metadata"].get("ownerReferences") or ()
-    for owner in (each for each in owners if each.get("controller")):
-        group, _, version = owner["apiVersion"].rpartition("/")
-        for kind in cluster.followed():
-            if (kind.group, kind.version, kind.kind) == (group, version, owner["kind"]):
-                namespace = workload["metadata"]["namespace"] if kind.namespaced else ""
-                return cluster.cached(kind, owner["name"], namespace)
-    return None
+    known = {(kind.api_version, kind.kind): kind for kind in cluster.followed()} if owners else {}
+    namespace = workload["metadata"]["namespace"]
+    found = []
+    for owner in [each for each in owners if each.get("controller")] or owners:
+        kind = known.get((owner["apiVersion"], owner["kind"]))
+        job = None if kind is None else _cached(cluster, kind, owner["name"], namespace)
+        if job is not None:
+            found.append(job)
+    return max(found, key=lambda job: str(job["metadata"]["creationTimestamp"]), default=None)
+
+
+def _cached(cluster: Cluster, kind: Resource, name: str, namespace: str) -> Json | None:
+    return cluster.cached(kind, name, namespace if kind.namespaced else "")
 
 
 def _was_skipped(wait: Wait) -> bool:
@@ -232,10 +253,3 @@ def _local_queue(obj: Json) -> Key:
 def _gates(pod: Json) -> set[str]:
     found = (pod.get("spec") or {}).get("schedulingGates") or ()
     return {each["name"] for each in found if each["name"] in GATES}
-
-
-def _workload_of(pod: Json) -> Key:
-    metadata = pod["metadata"]
-    marks, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    name = notes.get(labels.WORKLOAD) or marks.get(labels.POD_GROUP_NAME) or ""
-    return Key(metadata["namespace"], name)

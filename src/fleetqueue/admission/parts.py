@@ -5,7 +5,7 @@ from functools import partial
 
 from fleetqueue.admission import workers
 from fleetqueue.admission.check_lists import CheckLists
-from fleetqueue.admission.controllers import in_use
+from fleetqueue.admission.controllers import failure_recovery, in_use
 from fleetqueue.admission.controllers.cluster_queue import cluster_queue_operator
 from fleetqueue.admission.controllers.cohort import cohort_operator
 from fleetqueue.admission.controllers.local_queue import local_queue_operator
@@ -34,6 +34,7 @@ class Admission:
     scheduler: Scheduler
     writer: Writer
     metrics: Metrics
+    observer: Observer
 
 
 def install(
@@ -56,7 +57,7 @@ def install(
         cohort_operator(ledger, pace),
         in_use.flavor_operator(ledger),
         in_use.check_operator(ledger),
-        in_use.topology_operator(ledger),
+        *([in_use.topology_operator(ledger)] if settings.queueing.places_pods else []),
     ):
         manager.add(controller_of(operator)(cluster))
     if settings.queueing.admits_concurrently:
@@ -65,10 +66,16 @@ def install(
     if settings.queueing.places_pods:
         manager.add(TopologyUngater(cluster))
         if settings.queueing.replaces_nodes:
-            manager.add(NodeFailures(cluster, writer))
+            leaves_single_pods = settings.queueing.leaves_single_pods
+            manager.add(
+                NodeFailures(cluster, writer, settings.nodes, leaves_single_pods=leaves_single_pods)
+            )
+    if settings.recovers_pods:
+        manager.add(controller_of(failure_recovery.operator())(cluster))
     manager.add_task(
         "scheduler", scheduler.run, needs_leader=True, is_busy=lambda: scheduler.is_busy
     )
     metrics.sources.append(partial(workers.readings, manager))
-    observe(cluster, Observer(ledger, metrics, settings.metrics, now), scheduler)
-    return Admission(ledger, scheduler, writer, metrics)
+    observer = Observer(ledger, metrics, settings.metrics, now)
+    observe(cluster, observer, scheduler)
+    return Admission(ledger, scheduler, writer, metrics, observer)

@@ -13,7 +13,7 @@ from typing import Any
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.writing import Writer
 from fleetqueue.api.meta import Key
-from fleetqueue.queueing import cycle
+from fleetqueue.queueing import cycle, nomination
 from fleetqueue.queueing.admissibility import NAMESPACE_MISMATCH
 from fleetqueue.queueing.assignment import Record
 from fleetqueue.queueing.nomination import Head, Problem
@@ -104,9 +104,12 @@ class Scheduler:
 
     def _head(self, workload: Workload) -> Head:
         key = workload.key
-        return Head(
-            workload, self._problem(workload), self._records.get(key), key in self._preemptors
-        )
+        try:
+            problem = self._problem(workload)
+        except Exception as error:
+            self._tell_broken(key, error)
+            problem = nomination.broken(error)
+        return Head(workload, problem, self._records.get(key), key in self._preemptors)
 
     def _problem(self, workload: Workload) -> Problem | None:
         obj = self._ledger.workload(workload.key)
@@ -122,6 +125,9 @@ class Scheduler:
     def _second_passes(self) -> list[Head]:
         """Those that are due; the others wake the scheduler when they are."""
         found, now = [], self._now()
+        # Who needs one again later waits like anybody who is new.
+        for key in self._passes.keys() - self._ledger.second_passes.keys():
+            del self._passes[key]
         for key, workload in list(self._ledger.second_passes.items()):
             known = self._passes.get(key)
             if known is None:
@@ -148,6 +154,8 @@ class Scheduler:
     def _decide(self, heads: list[Head]) -> Plan:
         self.cycles += 1
         plan = cycle.decide(self._ledger.state, heads, self._now(), cycle=self.cycles)
+        for key, error in plan.failures:
+            self._tell_broken(key, error)
         for listener in self.on_cycle:
             listener(plan)
         known = {each.workload.key for each in plan.decisions}
@@ -157,6 +165,9 @@ class Scheduler:
                 self._ledger.drop(head.workload.key)
         return plan
 
+    def _tell_broken(self, key: Key, error: Exception) -> None:
+        log.error("nobody can decide about workload %s", key, exc_info=error)
+
     # The plan
 
     async def _carry_out(self, plan: Plan) -> None:
@@ -164,35 +175,45 @@ class Scheduler:
         for decision in plan.decisions:
             key = decision.workload.key
             self.verdicts[key] = decision
-            match decision:
-                case Admit():
-                    await self._await_others(decision)
-                    self._admit(decision)
-                case Wait():
-                    self._wait(decision)
-                case Preempt():
-                    self._preemptors.add(key)
-                    self._requeue(decision.wait)
-                    self._start(self._preempt(decision))
-                case Migrate():
-                    self._requeue(decision.wait)
-                    self._start(self._migrate(decision))
-                case Place():
-                    self._passes.pop(key, None)
-                    self._ledger.assume(decision.held)
-                    self._start(self._place(decision))
-                case FailPlace():
-                    self._time_pass(key, self._passes.get(key, (0, None))[0] + 1)
-                    self._start(self._fail_place(decision))
-                case Evict():
-                    self._passes.pop(key, None)
-                    self._start(self._writer.evict(key, decision.reason, decision.message))
+            try:
+                await self._do(key, decision)
+            except Exception as error:
+                # It comes back when it changes; its queue goes on without it.
+                self._tell_broken(key, error)
+                self._ledger.drop(key)
+
+    async def _do(self, key: Key, decision: Decision) -> None:
+        match decision:
+            case Admit():
+                await self._await_others(decision)
+                self._admit(decision)
+            case Wait():
+                self._wait(decision)
+            case Preempt():
+                self._preemptors.add(key)
+                self._requeue(decision.wait)
+                self._start(self._preempt(decision))
+            case Migrate():
+                self._requeue(decision.wait)
+                self._start(self._migrate(decision))
+            case Place():
+                self._passes.pop(key, None)
+                self._ledger.assume(decision.held)
+                self._start(self._place(decision))
+            case FailPlace():
+                self._time_pass(key, self._passes.get(key, (0, None))[0] + 1)
+                self._start(self._fail_place(decision))
+            case Evict():
+                self._passes.pop(key, None)
+                self._start(self._writer.evict(key, decision.reason, decision.message))
 
     def _admit(self, decision: Admit) -> None:
         key = decision.workload.key
         self._forget_attempts(key)
-        needs_checks = bool(self._ledger.state.queues[decision.held.cluster_queue].checks)
-        self._ledger.assume(replace(decision.held, is_admitted=not needs_checks))
+        queue = self._ledger.state.queues.get(decision.held.cluster_queue)
+        if queue is None:
+            return  # It went while others got their pods ready.
+        self._ledger.assume(replace(decision.held, is_admitted=not queue.checks))
         self._start(self._reserve(decision))
 
     async def _reserve(self, decision: Admit) -> None:

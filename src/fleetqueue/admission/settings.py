@@ -8,6 +8,7 @@ from fractions import Fraction
 from fleetqueue.admission import metric_settings
 from fleetqueue.admission.life_settings import LifeSettings, PodsReadyRules
 from fleetqueue.admission.metric_settings import MetricSettings
+from fleetqueue.admission.node_health import NodeRules
 from fleetqueue.api.kueue import gates, workload_names
 from fleetqueue.api.kueue.admission_status import EXPLICIT, LEGACY
 from fleetqueue.api.kueue.config import Configuration
@@ -33,6 +34,9 @@ class AdmissionSettings:
     reading: ReadingRules = field(default_factory=ReadingRules)
     life: LifeSettings = field(default_factory=LifeSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
+    nodes: NodeRules = field(default_factory=NodeRules)
+    recovers_pods: bool = False
+    """FailureRecoveryPolicy."""
 
 
 def read_settings(
@@ -56,6 +60,7 @@ def read_settings(
             after_finished=_retention(config),
             wording=EXPLICIT if on["UnadmittedWorkloadsObservability"] else LEGACY,
             explains_waiting=on["UnadmittedWorkloadsObservability"],
+            honors_gates=on["AdmissionGatedBy"],
             says_at_once=on["UnadmittedWorkloadsExplicitStatus"],
             finishes_orphans=on["FinishOrphanedWorkloads"],
             mirrors_preemption_gates=_has_preemption_gates(on),
@@ -66,6 +71,12 @@ def read_settings(
             ),
         ),
         metrics=metric_settings.read_settings(config, on),
+        nodes=NodeRules(
+            counts_ended_pods=on["TASReplaceNodeOnPodTermination"],
+            counts_taints=on["TASReplaceNodeOnNodeTaints"],
+            counts_time=on["TASReplaceNodeDueToNotReadyOverFixedTime"],
+        ),
+        recovers_pods=on["FailureRecoveryPolicy"],
     )
 
 
@@ -86,6 +97,7 @@ def _queueing(
         recomputes_overlap=on["RecomputeAssignmentUponPreemptionTargetsOverlap"],
         hashes_equivalents=on["SchedulingEquivalenceHashing"],
         explains_waiting=on["UnadmittedWorkloadsObservability"],
+        honors_gates=on["AdmissionGatedBy"],
         honors_preemption_gates=_has_preemption_gates(on),
         admits_concurrently=on["ConcurrentAdmission"],
         places_pods=on["TopologyAwareScheduling"],
@@ -95,6 +107,8 @@ def _queueing(
         shares_nodes=on["TASHandleOverlappingFlavors"],
         replaces_nodes=on["TASFailedNodeReplacement"],
         fails_fast=on["TASFailedNodeReplacementFailFast"],
+        leaves_single_pods=on["SkipReassignmentForPodOwnedWorkloads"],
+        packs_by_prefix=on["TASAssignmentsEncodingByHostnamePrefix"],
         places_elastic=on["ElasticJobsViaWorkloadSlicesWithTAS"],
         sorts_by_eviction=_sorts_by_eviction(waits),
         blocks_admission=waits is not None and waits.block_admission,

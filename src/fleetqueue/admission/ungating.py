@@ -33,7 +33,7 @@ class Numbering:
 
 def decide(workload: Json, pods: Sequence[Json]) -> list[Going]:
     """`pods` are those of the workload that have not ended."""
-    if not status.is_admitted(workload) or status.is_evicted(workload):
+    if not _has_places(workload):
         return []
     failed = {each["name"] for each in workload["status"].get("unhealthyNodes") or ()}
     sets = {each.get("name") or "main": each for each in workload["spec"]["podSets"]}
@@ -62,6 +62,32 @@ def _of_set(
         for pod, values in chosen
         if values[-1] not in failed
     ]
+
+
+def is_astray(workload: Json, pod: Json) -> bool:
+    """Whether the pod was let go to a place that the workload does not have any more."""
+    if not _has_places(workload):
+        return False
+    for assignment in status.assignments_of(workload):
+        placed = assignment.get("topologyAssignment")
+        name = assignment.get("name") or "main"
+        if placed and placed.get("levels") and name == _label(pod, labels.PODSET):
+            plain = topology_encoding.unpack(placed)
+            places = {tuple(each["values"]) for each in plain["domains"]}
+            return not is_gated(pod) and _place_of(pod, plain["levels"]) not in places
+    return False
+
+
+def slice_name(obj: Json) -> str:
+    """What all slices of a job, and the pods of all of them, have in common."""
+    notes = obj["metadata"].get("annotations") or {}
+    return str(notes.get(labels.WORKLOAD_SLICE_NAME) or "")
+
+
+def _has_places(workload: Json) -> bool:
+    """One that is over, such as a slice that another replaced, has none to give."""
+    is_over = status.is_evicted(workload) or status.is_finished(workload)
+    return status.is_admitted(workload) and not is_over
 
 
 def is_gated(pod: Json) -> bool:
@@ -147,15 +173,13 @@ def _numbering(workload: Json, pod_set: Json) -> Numbering:
 
 
 def _leaders(workload: Json, pod_set: Json, group: str) -> int:
-    """Workers are numbered after their leader, where both are numbered together."""
-    members = [
-        each
+    """Workers are numbered after their leader."""
+    counts = [
+        int(each.get("count") or 1)
         for each in workload["spec"]["podSets"]
         if (each.get("topologyRequest") or {}).get("podSetGroupName") == group
     ]
-    smaller = [each for each in members if int(each.get("count") or 1) < int(pod_set["count"])]
-    indexes = {(each.get("topologyRequest") or {}).get("podIndexLabel") or "" for each in members}
-    return sum(int(each.get("count") or 1) for each in smaller) if len(indexes) == 1 else 0
+    return sum(count for count in counts if count < int(pod_set.get("count") or 1))
 
 
 def _label(pod: Json, name: str) -> str | None:

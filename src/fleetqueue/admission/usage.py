@@ -44,6 +44,20 @@ class UsageKeeper:
             self._weights[queue] = weight
             self._tell(queue)
 
+    def learn(self, queue: Key, known: Json | None) -> None:
+        """`known` is the `fairSharing` of the LocalQueue's status: who kept it before us may know
+        more of the past.
+        """
+        told, history = _read(known), self._histories.get(queue)
+        if told.updated_at is None:
+            return
+        if history is None:
+            history = self._histories[queue] = QueueHistory()
+        if history.updated_at is None or history.updated_at < told.updated_at:
+            history.consumed, history.updated_at = told.consumed, told.updated_at
+            if queue in self._weights:
+                self._tell(queue)
+
     def remove_queue(self, queue: Key) -> None:
         self._histories.pop(queue, None)
         self._weights.pop(queue, None)
@@ -75,11 +89,10 @@ class UsageKeeper:
 
     def sample(self, queue: Key, known: Json | None) -> Json:
         """The `fairSharing` of a LocalQueue's status, brought up to now where it is time; `known`
-        is what the status says, for a queue that is new to us.
+        is what the status says.
         """
-        history = self._histories.get(queue)
-        if history is None:
-            history = self._histories[queue] = _read(known)
+        self.learn(queue, known)
+        history = self._history(queue)
         if history.is_due(self._now(), self.settings):
             history.sample(self._used(queue), self._now(), self.settings)
             self._tell(queue)
@@ -91,8 +104,8 @@ class UsageKeeper:
         return {"weightedShare": 0, "admissionFairSharingStatus": past}
 
     def usage(self, queue: Key) -> float:
-        weight = self._weights.get(queue, 1.0)
-        return self._history(queue).usage(self.settings, weight)
+        history = self._histories.get(queue) or QueueHistory()
+        return history.usage(self.settings, self._weights.get(queue, 1.0))
 
     def _history(self, queue: Key) -> QueueHistory:
         return self._histories.setdefault(queue, QueueHistory())

@@ -4,9 +4,9 @@ with Admitted in step.
 
 from typing import Any
 
+from fleetqueue.admission.admissible import gated_by
 from fleetqueue.admission.turn import Turn
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.api.kueue import labels
 
 Json = dict[str, Any]
 GATED = "Admission is gated by: "
@@ -37,17 +37,12 @@ def explain(turn: Turn) -> bool:
         return False
     reason, message = found
     known = turn.condition(status.QUOTA_RESERVED)
-    if reason == "AdmissionGated" and (known is None or known["message"] != message):
-        text = f"Workload admission is gated by: {gated_by(workload)}"
-        turn.note("AdmissionGated", text)
     reserved = status.QUOTA_RESERVED
     made = status.with_condition(workload, reserved, False, reason, message, turn.now)
-    return turn.write(status.settle_admitted(made, turn.now, turn.settings.wording))
-
-
-def gated_by(workload: Json) -> str:
-    notes = workload["metadata"].get("annotations") or {}
-    return str(notes.get(labels.ADMISSION_GATED_BY) or "")
+    is_written = turn.write(status.settle_admitted(made, turn.now, turn.settings.wording))
+    if message.startswith(GATED) and (known is None or known["message"] != message):
+        turn.note("AdmissionGated", f"Workload admission is gated by: {gated_by(workload)}")
+    return is_written
 
 
 def gate_message(workload: Json) -> str | None:
@@ -94,7 +89,7 @@ def _blocker(turn: Turn) -> tuple[str, str] | None:
         return _worded(turn, "Suspended", f"ClusterQueue {queue.name} is inactive")
     if turn.facts.problem:
         return _worded(turn, "Misconfigured", turn.facts.problem)
-    if gates := gated_by(workload):
+    if turn.settings.honors_gates and (gates := gated_by(workload)):
         return _worded(turn, "AdmissionGated", f"{GATED}{gates}")
     return None
 

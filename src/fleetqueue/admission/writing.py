@@ -144,9 +144,10 @@ class Writer:
         key, now = decision.workload.key, self._now()
         async with self._alone(key):
             obj = self._ledger.workload(key)
-            if obj is None or not status.has_quota(obj):
+            if obj is None or not status.has_quota(obj) or not obj["status"].get("admission"):
                 return False
-            made = status.changed(obj, admission=decision.admission, unhealthyNodes=None)
+            admission = with_places(obj["status"]["admission"], decision)
+            made = status.changed(obj, admission=admission, unhealthyNodes=None)
             made = status.settle_admitted(made, now, self._wording)
             if not await self._apply(made):
                 return False
@@ -333,6 +334,31 @@ class Writer:
     def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:
         text = status.event_message(message)
         self._cluster.events.record(obj, kind, reason, text, component=COMPONENT, action=reason)
+
+
+def with_places(admission: Json, decision: Place) -> Json:
+    """What the workload holds, with the places that were found; all else stays to the letter: pods
+    that need nothing more are part of what is written, but no longer of what is counted.
+    """
+    before = {each.name: each.placement for each in decision.workload.assignments}
+    found = {
+        each.name: told["topologyAssignment"]
+        for each, told in zip(
+            decision.held.assignments, decision.admission["podSetAssignments"], strict=True
+        )
+        if each.placement is not None and each.placement != before.get(each.name)
+    }
+    told = admission.get("podSetAssignments") or ()
+    made = [_placed(each, found.get(each.get("name") or "main")) for each in told]
+    return {**admission, "podSetAssignments": made}
+
+
+def _placed(assignment: Json, place: Json | None) -> Json:
+    if place is None:
+        return assignment
+    made = {**assignment, "topologyAssignment": place}
+    is_delayed = bool(assignment.get("delayedTopologyRequest"))
+    return {**made, "delayedTopologyRequest": "Ready"} if is_delayed else made
 
 
 def _waits(obj: Json) -> bool:

@@ -41,7 +41,22 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        return _MATCHERS[self.operator](labels.get(self.key), self.values)
+        """One with an operator that nobody knows matches nothing."""
+        matcher = _MATCHERS.get(self.operator)
+        return matcher is not None and matcher(labels.get(self.key), self.values)
+
+    def wrong(self) -> str:
+        """What kube-apiserver has against it, in one text; "" where nothing. What was read without
+        being checked may have anything.
+        """
+        faults = key_faults(self.key, "key") + _value_count_faults(self.operator, self.values)
+        if self.operator not in _MATCHERS:
+            faults.append(fault("operator", self.operator, "not a valid selector operator"))
+        for index, value in enumerate(self.values):
+            if wrong := names.label_value(value):
+                faults.append(fault(f"values[{index}][{self.key}]", value, "; ".join(wrong)))
+        texts = list(dict.fromkeys(str(one) for one in faults))
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
     def __str__(self) -> str:
         if self.operator == "exists":
@@ -55,14 +70,10 @@ class Requirement:
 
 def new_requirement(key: str, operator: str, values: Sequence[str]) -> Requirement:
     """Refuses keys, operators and values that kube-apiserver refuses."""
-    faults = key_faults(key, "key") + _value_count_faults(operator, values)
-    for index, value in enumerate(values):
-        if wrong := names.label_value(value):
-            faults.append(fault(f"values[{index}][{key}]", value, "; ".join(wrong)))
-    if faults:
-        texts = list(dict.fromkeys(str(one) for one in faults))
-        raise SelectorError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
-    return Requirement(key, operator, tuple(values))
+    made = Requirement(key, operator, tuple(values))
+    if wrong := made.wrong():
+        raise SelectorError(wrong)
+    return made
 
 
 def quote(value: Any) -> str:
@@ -121,7 +132,7 @@ def _less(found: str | None, values: tuple[str, ...]) -> bool:
 
 
 def _ordered(found: str | None, values: tuple[str, ...], holds: Callable[[int, int], bool]) -> bool:
-    left, right = _int64(found or ""), _int64(values[0])
+    left, right = _int64(found or ""), _int64(values[0]) if len(values) == 1 else None
     return left is not None and right is not None and holds(left, right)
 
 

@@ -1,16 +1,28 @@
-"""Makes X.509 certificates on keys of the curve P-256: authorities, and what they sign."""
+"""Makes X.509 certificates: authorities on keys of the curve P-256, and what they sign."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from ipaddress import ip_address
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+PrivateKey: TypeAlias = EllipticCurvePrivateKey | RSAPrivateKey
+RSA_BITS = 2048
+
+
+class KeyKind(Enum):
+    """How the holder of a certificate proves that it is his."""
+
+    CURVE = "curve"
+    RSA = "rsa"
 
 
 class Pem(NamedTuple):
@@ -38,7 +50,7 @@ class Span(NamedTuple):
 
 def make_authority(name: str, span: Span, path_length: int | None = None) -> Pem:
     """A certificate that signs itself and others; `path_length`: how many may stand between."""
-    key, subject = _new_key(), _subject(Holder(name))
+    key, subject = ec.generate_private_key(ec.SECP256R1()), _subject(Holder(name))
     builder = _builder(key, subject, span).issuer_name(subject)
     limits = x509.BasicConstraints(ca=True, path_length=path_length)
     builder = builder.add_extension(limits, critical=True)
@@ -46,15 +58,16 @@ def make_authority(name: str, span: Span, path_length: int | None = None) -> Pem
     return _encode(builder.sign(key, hashes.SHA256()), key)
 
 
-def sign(authority: Pem, holder: Holder, span: Span) -> Pem:
-    issuer, signing_key, key = read(authority.certificate), read_key(authority.key), _new_key()
+def sign(authority: Pem, holder: Holder, span: Span, key_kind: KeyKind = KeyKind.CURVE) -> Pem:
+    issuer, signing_key = read(authority.certificate), read_key(authority.key)
+    key = _new_key(key_kind)
     usage = ExtendedKeyUsageOID.SERVER_AUTH if holder.names else ExtendedKeyUsageOID.CLIENT_AUTH
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key())
     builder = (
         _builder(key, _subject(holder), span)
         .issuer_name(issuer.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(is_authority=False), critical=True)
+        .add_extension(_key_usage(encrypts_keys=key_kind is KeyKind.RSA), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(identifier, critical=False)
     )
@@ -74,6 +87,11 @@ def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
     return (*addresses, *found.get_values_for_type(x509.DNSName))
 
 
+def key_kind_of(certificate: x509.Certificate) -> KeyKind:
+    is_rsa = isinstance(certificate.public_key(), rsa.RSAPublicKey)
+    return KeyKind.RSA if is_rsa else KeyKind.CURVE
+
+
 def read(certificate: bytes) -> x509.Certificate:
     return x509.load_pem_x509_certificate(certificate)
 
@@ -82,9 +100,7 @@ def read_key(key: bytes) -> EllipticCurvePrivateKey:
     return cast(EllipticCurvePrivateKey, serialization.load_pem_private_key(key, password=None))
 
 
-def _builder(
-    key: EllipticCurvePrivateKey, subject: x509.Name, span: Span
-) -> x509.CertificateBuilder:
+def _builder(key: PrivateKey, subject: x509.Name, span: Span) -> x509.CertificateBuilder:
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     return (
         x509.CertificateBuilder()
@@ -110,11 +126,11 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+def _key_usage(*, is_authority: bool = False, encrypts_keys: bool = False) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=encrypts_keys,
         data_encipherment=False,
         key_agreement=False,
         key_cert_sign=is_authority,
@@ -124,11 +140,13 @@ def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
     )
 
 
-def _new_key() -> EllipticCurvePrivateKey:
+def _new_key(kind: KeyKind) -> PrivateKey:
+    if kind is KeyKind.RSA:
+        return rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _encode(certificate: x509.Certificate, key: EllipticCurvePrivateKey) -> Pem:
+def _encode(certificate: x509.Certificate, key: PrivateKey) -> Pem:
     return Pem(
         certificate.public_bytes(serialization.Encoding.PEM),
         key.private_bytes(

@@ -37,16 +37,28 @@ Asked = Known | str
 """What a worker says of its copy; or why nobody could ask it."""
 
 
-def explain(title: str, known: Known, workers: Mapping[str, Asked]) -> list[str]:
-    """`workers`: those that were offered the workload."""
+def explain(
+    title: str,
+    known: Known,
+    workers: Mapping[str, Asked],
+    missing: Mapping[str, Sequence[str]] = {},
+) -> list[str]:
+    """`workers`: those that were offered the workload; `missing`: what keeps it from running on
+    these, and on others that it may go to.
+    """
     lines = [f"{title} {_state(known.workload)}", *_details(known)]
-    for name, asked in sorted(workers.items()):
-        if isinstance(asked, str):
-            lines.append(f"on {name}: {asked}")
-            continue
-        lines.append(f"on {name} it {_state(asked.workload)}")
-        lines += _details(asked)
+    for name in sorted({*workers, *(name for name, texts in missing.items() if texts)}):
+        lines += _there(name, workers.get(name, "it cannot run there"))
+        lines += [f"{INDENT}{text}" for text in missing.get(name, ())]
     return lines
+
+
+def _there(name: str, asked: Asked) -> Iterator[str]:
+    if isinstance(asked, str):
+        yield f"on {name}: {asked}"
+        return
+    yield f"on {name} it {_state(asked.workload)}"
+    yield from _details(asked)
 
 
 def _state(workload: Object) -> str:

@@ -17,6 +17,7 @@ from fleetqueue.local_fleet.directory import DEFAULT, MANAGER, Directory, Record
 if TYPE_CHECKING:
     from fleetqueue.kube.client import Client
     from fleetqueue.kube.kubeconfig import Access
+    from fleetqueue.kube.resources import Resource
 
 WORKERS = 3
 STOP_SECONDS = 30.0
@@ -155,16 +156,17 @@ async def join(
     server: str,
     labels: dict[str, str],
     config_name: str,
+    jobs: "Sequence[Resource]",
 ) -> None:
-    from fleetqueue.jobs import registry
+    """`jobs`: the kinds that the manager may send there."""
     from fleetqueue.local_fleet import joining
 
-    jobs = [kind.resource for kind in registry.all_kinds()]
     async with AsyncExitStack() as stack:
         here, there = open_client(manager), open_client(worker)
         stack.push_async_callback(here.close)
         stack.push_async_callback(there.close)
-        await joining.join(here, there, name, server, jobs, labels=labels)
+        served = [await there.discovery.found(each) for each in jobs]
+        await joining.join(here, there, name, server, served, labels=labels)
         if config_name:
             await joining.list_cluster(here, config_name, name)
 

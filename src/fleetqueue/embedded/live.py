@@ -23,15 +23,17 @@ from fleetqueue.embedded.places import places_in
 from fleetqueue.embedded.reach.parts import Reach
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.kube import kubeconfig
+from fleetqueue.kube.calls import Selection
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.frame import Caches, controller_of
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.transport import InProcessTransport
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue.workers import Workers
+from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.volume_directories import VolumeDirectories
@@ -121,7 +123,7 @@ class Live:
         for webhook in (*parts.webhooks(), *self._queue()):
             core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
         if self._options.kueue is not None:
-            await furniture.make_all(self._instance, kueue.cluster_roles(self._options.kueue))
+            await furniture.make_all(self._instance, kueue.cluster_roles())
         self._join_fleets()
 
     def _join_fleets(self) -> None:
@@ -158,11 +160,15 @@ class Live:
             self._manager.add(controller)
         await self._start_pods(self._processes)
         await self._keeper.register()
+        await self.start_controllers()
+        self._reach.sweep()
+        await self._preparation.sweep()
+
+    async def start_controllers(self) -> None:
+        """Those that are there by now; `prepare` makes all that know nothing of pods."""
         await self._follow_late_kinds()
         self._task = asyncio.create_task(self._manager.run(), name="controllers")
         await self._manager.wait_ready()
-        self._reach.sweep()
-        await self._preparation.sweep()
 
     def _queue(self) -> Iterable[Webhook]:
         """Jobs are queued from now on; what their webhooks are."""
@@ -177,19 +183,31 @@ class Live:
         if workers is not None:
             self._reach.open(self._instance.core, options, workers)
         self.workers = workers
+        kueue.install_late_provisioning(self._manager, options)
         for group in kueue.served_groups(options, self.admission):
             self._instance.core.extensions.add(group)
         self._instance.pages.metrics.append(self.admission.metrics.exposed)
         return (*built_in.webhooks(), *kueue.webhooks(options))
 
     async def _follow_late_kinds(self) -> None:
-        """Kinds that only the configuration names are defined by people, once the cluster runs."""
-        if any(kind.is_guess for kind in self.cluster.kinds()):
-            from fleetqueue.kube.late_kinds import LateKinds
+        """Kinds of others, which people define once the cluster runs: those that only the
+        configuration names, and the autoscaler's.
+        """
+        awaited = list(filter(_may_come_late, self.cluster.kinds()))
+        if not awaited:
+            return
+        from fleetqueue.kube.late_kinds import LateKinds
 
-            late = LateKinds(self.cluster, lambda kind: kind.is_guess, random=self.cluster.random)
-            await late.look()
-            self._manager.add_task("kinds", late.run)
+        # To read all definitions takes long, and a guess does not know the name of its own.
+        is_one = awaited == [PROVISIONING_REQUEST]
+        late = LateKinds(
+            self.cluster,
+            _may_come_late,
+            random=self.cluster.random,
+            selection=Selection(field_selector=f"metadata.name={awaited[0]}") if is_one else None,
+        )
+        await late.look()
+        self._manager.add_task("kinds", late.run)
 
     def _connect(self, access: kubeconfig.Access) -> Client:
         """To another cluster; most have none, and never load what that takes."""
@@ -257,3 +275,7 @@ class Live:
             await self._pods.stop()
         if self._processes is not None:
             await self._processes.close()
+
+
+def _may_come_late(kind: Resource) -> bool:
+    return kind.is_guess or kind == PROVISIONING_REQUEST

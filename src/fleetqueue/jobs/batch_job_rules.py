@@ -82,8 +82,7 @@ def _check_completions(job: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     spec = job["spec"]
     if spec.get("completionMode") != "Indexed":
-        mode = spec.get("completionMode")
-        errors.append(wrong(_SYNC_PATH, mode, "should not be enabled for NonIndexed jobs"))
+        errors.append(wrong(_SYNC_PATH, text, "should not be enabled for NonIndexed jobs"))
     if or_one(spec.get("parallelism")) != or_one(spec.get("completions")):
         detail = f"should be equal to parallelism when {_SYNC} annotation is true"
         errors.append(wrong("spec.completions", spec.get("completions"), detail))

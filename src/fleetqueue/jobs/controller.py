@@ -30,7 +30,7 @@ from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator, nobody
 from fleetqueue.kube.plan import NOTHING, Create, Look, Note, Plan
 from fleetqueue.kube.plan import title as title_of
-from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.kube.sources import Listed, Source
 
 MANAGER = "kueue"
@@ -122,11 +122,19 @@ def _decide(
 
 
 def _ancestor(kind: JobKind, sight: Sight, family: Family) -> Object | None:
-    if not kind.checks_ancestors:
+    if not kind.checks_ancestors or family.owner_of(sight.job) is None or _lets_go(sight):
         return None
     return ancestor_of(
         sight.job, family, sight.settings, lambda stub: sight.observed.get(title_of(stub))
     )
+
+
+def _lets_go(sight: Sight) -> bool:
+    """Whether a Workload of the job is being deleted: it must not wait for owners that are gone."""
+    if not sight.settings.gates.skips_ancestors_of_deleted:
+        return False
+    found = sight.source.controlled(WORKLOAD, uid_of(sight.job))
+    return any(is_deleting(each) for each in found)
 
 
 def _as_child(kind: JobKind, sight: Sight, ancestor: Object) -> Plan:

@@ -39,6 +39,13 @@ def max_seconds_of(obj: Object) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and int(digits) > 0 else None
 
 
+def origin_uid(obj: Object) -> str:
+    """Of a mirror that of the job on its manager, of all others their own."""
+    is_mirror = bool(labels_of(obj).get(labels.MULTIKUEUE_ORIGIN))
+    told = annotations_of(obj).get(labels.MULTIKUEUE_ORIGIN_UID) if is_mirror else ""
+    return told or str(obj["metadata"].get("uid") or "")
+
+
 def gated_by(obj: Object) -> str:
     return annotations_of(obj).get(labels.ADMISSION_GATED_BY) or ""
 

@@ -181,7 +181,11 @@ class JobKind:
     validate: Callable[[Sight, Object | None], list[FieldError]] | None = None
     """What is refused beyond the common, given the job as it was."""
     validates_managed_only: bool = False
+    validates_changes: Callable[[JobSettings], bool] = lambda settings: True
+    """Whether changes of a job are looked at by its webhook, and may be refused."""
     sorts_refusals: bool = False
+    is_part: Says | None = None
+    """Whether others are in its pod set too, so that its own size tells nothing."""
     topology_hint: str = ""
     """Put behind refusals of topology annotations, where they are not in the job itself."""
     template_title: Callable[[Role], str] = lambda role: role.template
@@ -202,8 +206,8 @@ class JobKind:
 
     @property
     def title(self) -> str:
-        """As Go prints a kind: `batch/v1, Kind=Job`."""
-        return f"{self.resource.api_version}, Kind={self.resource.kind}"
+        """As Go prints a kind: `batch/v1, Kind=Job`, `/v1, Kind=Pod`."""
+        return f"{self.resource.group}/{self.resource.version}, Kind={self.resource.kind}"
 
     def suspends(self, job: Object) -> bool:
         if self.is_suspended is not None:

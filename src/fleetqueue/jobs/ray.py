@@ -9,6 +9,7 @@ from fleetqueue.base import paths
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.kind import Role, Sight
 from fleetqueue.jobs.pod_sets import MAX
+from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.plan import Patch, Step
 from fleetqueue.kube.resources import Object, Resource
 
@@ -58,9 +59,14 @@ def cluster_roles(sight: Sight, where: ClusterSpec) -> list[Role]:
     sizes = {} if live is None else _sizes(live["spec"])
     for index, group in enumerate(spec.get("workerGroupSpecs") or ()):
         path = f"{where.path}.workerGroupSpecs[{index}].template"
-        count = sizes.get(group["groupName"], group_size(group))
-        found.append(Role(group["groupName"], path, count, group.get("template") or {}))
+        name = str(group.get("groupName") or "")
+        count = sizes.get(name, group_size(group))
+        found.append(Role(name, path, count, group.get("template") or {}))
     return found
+
+
+def validates_changes(settings: JobSettings) -> bool:
+    return settings.gates.validate_ray_updates
 
 
 def is_elastic(sight: Sight) -> bool:

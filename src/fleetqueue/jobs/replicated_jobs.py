@@ -16,7 +16,7 @@ def replicated_roles(jobs: Iterable[Object], path: str) -> list[Role]:
             str(job["name"]),
             f"{path}[{index}].template.spec.template",
             replicas_of(job) * pods_per_replica(job),
-            job["template"]["spec"].get("template") or {},
+            _spec(job).get("template") or {},
             sub_group_index_label=GROUP_LABEL,
             sub_group_count=replicas_of(job),
         )
@@ -30,7 +30,7 @@ def replicas_of(job: Object) -> int:
 
 
 def pods_per_replica(job: Object) -> int:
-    spec = job["template"]["spec"]
+    spec = _spec(job)
     parallelism = 1 if spec.get("parallelism") is None else int(spec["parallelism"])
     completions = spec.get("completions")
     return parallelism if completions is None else min(parallelism, int(completions))
@@ -50,3 +50,7 @@ def reclaimable_pods(jobs: Iterable[Object], statuses: Iterable[Object]) -> dict
         for job in jobs
         if 0 < done.get(job["name"], 0) <= replicas_of(job)
     }
+
+
+def _spec(job: Object) -> Object:
+    return (job.get("template") or {}).get("spec") or {}

@@ -39,7 +39,6 @@ class Gates:
     topology: bool = True
     multi_layer_topology: bool = True
     slices: bool = True
-    slices_with_topology: bool = False
     partial_admission: bool = True
     reclaimable_pods: bool = True
     multikueue: bool = True
@@ -56,6 +55,7 @@ class Gates:
     fast_quota_release: bool = False
     fixed_group_size: bool = True
     training_managed_by: bool = True
+    skips_ancestors_of_deleted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,6 @@ def _gates(resolved: Mapping[str, bool]) -> Gates:
         topology=resolved["TopologyAwareScheduling"],
         multi_layer_topology=resolved["TASMultiLayerTopology"],
         slices=resolved["ElasticJobsViaWorkloadSlices"],
-        slices_with_topology=resolved["ElasticJobsViaWorkloadSlicesWithTAS"],
         partial_admission=resolved["PartialAdmission"],
         reclaimable_pods=resolved["ReclaimablePods"],
         multikueue=resolved["MultiKueue"],
@@ -161,4 +160,5 @@ def _gates(resolved: Mapping[str, bool]) -> Gates:
         fast_quota_release=resolved["FastQuotaReleaseInPodIntegration"],
         fixed_group_size=resolved["LWSImmutableGroupSize"],
         training_managed_by=resolved["JobManagedBy"],
+        skips_ancestors_of_deleted=resolved["SkipAncestorCheckForDeletedWorkloads"],
     )

@@ -23,6 +23,7 @@ from fleetqueue.jobs.resources import RESOURCE_FLAVOR
 from fleetqueue.jobs.topology import asks_for_topology
 from fleetqueue.kube.plan import Note, Patch, Step
 from fleetqueue.kube.resources import Object, version_of
+from fleetqueue.kube.sources import Source
 
 _WISHES = (
     "required",
@@ -125,36 +126,48 @@ def admitted_infos(workload: Object, sight: Sight) -> list[PodSetInfo]:
     ]
 
 
-def _assigned_info(
-    workload: Object, pod_set: Object, assignment: Object, sight: Sight
+def flavors_info(
+    workload: Object, assignment: Object, source: Source, *, names_queues: bool
 ) -> PodSetInfo:
+    """What an assignment of flavors puts into a template wherever pods are made of it."""
     selector: dict[str, str] = {}
     tolerations: list[Object] = []
     for name in dict.fromkeys((assignment.get("flavors") or {}).values()):
-        flavor = sight.source.get(RESOURCE_FLAVOR, "", name)
+        flavor = source.get(RESOURCE_FLAVOR, "", name)
         if flavor is None:
             raise NotYet(f'ResourceFlavor "{name}" not found')
         spec = flavor.get("spec") or {}
         selector = {**(spec.get("nodeLabels") or {}), **selector}
         tolerations += spec.get("tolerations") or ()
-    is_placed = sight.settings.gates.topology and assignment.get("topologyAssignment") is not None
+    return PodSetInfo(
+        name=assignment["name"],
+        labels=_labels(workload, assignment["name"], names_queues),
+        node_selector=selector,
+        tolerations=_distinct(tolerations),
+    )
+
+
+def _assigned_info(
+    workload: Object, pod_set: Object, assignment: Object, sight: Sight
+) -> PodSetInfo:
+    gates = sight.settings.gates
+    names_queues = gates.queue_labels_for_pods
+    info = flavors_info(workload, assignment, sight.source, names_queues=names_queues)
+    is_placed = gates.topology and assignment.get("topologyAssignment") is not None
     annotations = _annotations(workload, sight)
     if is_placed and not _asks_for_topology(pod_set):
         annotations[labels.PODSET_UNCONSTRAINED_TOPOLOGY] = "true"
-    return PodSetInfo(
-        name=assignment["name"],
+    return replace(
+        info,
         count=int(assignment.get("count") or 0),
-        labels=_labels(workload, assignment["name"], sight),
         annotations=annotations,
-        node_selector=selector,
-        tolerations=_distinct(tolerations),
         scheduling_gates=[{"name": labels.TOPOLOGY_GATE}] if is_placed else (),
     )
 
 
-def _labels(workload: Object, pod_set: str, sight: Sight) -> dict[str, str]:
+def _labels(workload: Object, pod_set: str, names_queues: bool) -> dict[str, str]:
     made = {labels.PODSET: pod_set}
-    if sight.settings.gates.queue_labels_for_pods:
+    if names_queues:
         cluster_queue = str(workload["status"]["admission"]["clusterQueue"])
         if queue := workload["spec"].get("queueName"):
             made[labels.LOCAL_QUEUE_NAME] = queue

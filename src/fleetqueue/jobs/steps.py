@@ -148,9 +148,10 @@ def _leave_after_eviction(here: Pass) -> Plan | None:
     evicted = status_of.find_condition(here.workload, status_of.EVICTED)
     assert evicted is not None
     steps = _stop(here, evicted["message"], f"WorkloadEvictedDueTo{evicted['reason']}")
-    if steps:
+    if steps and (here.kind.halt is None or here.is_active):
         return Plan(steps)
-    plan = Plan()
+    # What cannot be suspended is deleted, and not looked at again to see whether it has stopped.
+    plan = Plan(steps)
     if status_of.has_quota(here.workload) and not here.is_active:
         again = here.kind.stays_out is None or not here.kind.stays_out(here.sight, here.workload)
         wording = here.sight.settings.wording
@@ -161,7 +162,8 @@ def _leave_after_eviction(here: Pass) -> Plan | None:
                 )
             )
         )
-    _retire(here, evicted, plan)
+    if not steps:
+        _retire(here, evicted, plan)
     return plan
 
 

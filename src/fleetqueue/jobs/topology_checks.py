@@ -18,19 +18,26 @@ _LAYERS = labels.PODSET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS
 _GROUP = labels.PODSET_GROUP_NAME
 
 
-def check_topology(kind: JobKind, roles: Sequence[Role], settings: JobSettings) -> list[FieldError]:
-    """Role by role, then those that name one group together."""
+def check_topology(
+    kind: JobKind, roles: Sequence[Role], settings: JobSettings, *, is_whole: bool = True
+) -> list[FieldError]:
+    """Role by role, then those that name one group together; where these are not whole pod sets,
+    without what depends on their sizes and number.
+    """
     if not settings.gates.topology:
         return []
     errors: list[FieldError] = []
     for role in roles:
-        errors += _check_role(kind, role, settings)
-    errors += _check_groups(kind, roles)
+        errors += _check_role(kind, role, settings, role.count if is_whole else None)
+    if is_whole:
+        errors += _check_groups(kind, roles)
     hint = kind.topology_hint
     return [error._replace(detail=f"{error.detail}{hint}") for error in errors] if hint else errors
 
 
-def _check_role(kind: JobKind, role: Role, settings: JobSettings) -> list[FieldError]:
+def _check_role(
+    kind: JobKind, role: Role, settings: JobSettings, count: int | None
+) -> list[FieldError]:
     annotations, path = _annotations(role), _path(kind, role)
     errors: list[FieldError] = []
     if sum(key in annotations for key in PLACES) > 1:
@@ -43,13 +50,13 @@ def _check_role(kind: JobKind, role: Role, settings: JobSettings) -> list[FieldE
     said = annotations.get(_UNCONSTRAINED)
     if said is not None and read_bool(said) is None:
         errors.append(wrong(f"{path}[{_UNCONSTRAINED}]", said, "must be a boolean value"))
-    errors += _check_slices(annotations, path, role.count)
+    errors += _check_slices(annotations, path, count)
     if settings.gates.multi_layer_topology:
-        errors += _check_layers(annotations, path, role.count)
+        errors += _check_layers(annotations, path, count)
     return errors + _check_group_name(annotations, path)
 
 
-def _check_slices(annotations: dict[str, str], path: str, count: int) -> list[FieldError]:
+def _check_slices(annotations: dict[str, str], path: str, count: int | None) -> list[FieldError]:
     size = annotations.get(_SIZE)
     if size is None:
         if _SLICE in annotations:
@@ -64,13 +71,13 @@ def _check_slices(annotations: dict[str, str], path: str, count: int) -> list[Fi
         errors.append(wrong(f"{path}[{_SIZE}]", size, "must be a numeric value"))
     elif number < 1:
         errors.append(wrong(f"{path}[{_SIZE}]", size, "must be greater than or equal to 1"))
-    elif number > count:
+    elif count is not None and number > count:
         detail = f"must not be greater than pod set count {count}"
         errors.append(wrong(f"{path}[{_SIZE}]", size, detail))
     return errors
 
 
-def _check_layers(annotations: dict[str, str], path: str, count: int) -> list[FieldError]:
+def _check_layers(annotations: dict[str, str], path: str, count: int | None) -> list[FieldError]:
     text = annotations.get(_LAYERS)
     if text is None:
         return []
@@ -98,7 +105,7 @@ def _check_layers(annotations: dict[str, str], path: str, count: int) -> list[Fi
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             errors.append(wrong(f"{at}.size", size, "must be greater than or equal to 1"))
             continue
-        if index == 0 and size > count:
+        if index == 0 and count is not None and size > count:
             detail = f"must not be greater than pod set count {count}"
             errors.append(wrong(f"{at}.size", size, detail))
         if parent and parent % size:

@@ -9,10 +9,11 @@ from fleetqueue.base import paths
 from fleetqueue.jobs import identity, managing
 from fleetqueue.jobs.ancestors import Family
 from fleetqueue.jobs.common_checks import check_change, check_manager, check_new
-from fleetqueue.jobs.kind import JobKind, NotYet, Sight
+from fleetqueue.jobs.kind import JobKind, NotYet, Role, Sight
 from fleetqueue.jobs.registry import enabled_kinds
 from fleetqueue.jobs.settings import MULTIKUEUE, JobSettings
 from fleetqueue.jobs.topology_checks import check_topology
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Asked, Webhook
 
@@ -43,16 +44,21 @@ def webhook(kind: JobKind, settings: JobSettings, family: Family) -> Webhook:
 
 
 def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) -> None:
-    """A new job gets its queue and class, and is suspended until it is admitted."""
+    """A new job gets its queue and class, and is suspended until it is admitted; one that changes
+    has those that it has, and one that is being deleted is left as it is.
+    """
+    if is_deleting(asked.obj):
+        return
     sight = Sight(asked.obj, asked.source, settings)
     if kind.is_held is not None and kind.is_held(sight):
         _suspend(kind, sight)
         return
     if kind.framework not in settings.frameworks or not _may_be_touched(kind, sight):
         return
-    managing.take_queue_annotation(sight)
-    managing.default_queue(sight, family)
-    managing.default_priority_class(sight, family)
+    if asked.old is None:
+        managing.take_queue_annotation(sight)
+        managing.default_queue(sight, family)
+        managing.default_priority_class(sight, family)
     if managing.should_be_suspended(sight, family):
         _suspend(kind, sight)
     if asked.old is None:
@@ -68,6 +74,8 @@ def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) 
 def validate(
     kind: JobKind, settings: JobSettings, family: Family, asked: Asked
 ) -> list[FieldError]:
+    if asked.old is not None and not kind.validates_changes(settings):
+        return []
     sight = Sight(asked.obj, asked.source, settings)
     if labels.QUEUE_NAME in sight.annotations:
         asked.warnings.append(QUEUE_ANNOTATION)
@@ -85,7 +93,7 @@ def validate(
         return []
     errors = check_new(kind, sight)
     errors += check_manager(kind, sight, asked.old)
-    errors += _check_roles(kind, sight)
+    errors += _check_roles(kind, sight, family)
     if kind.validate is not None:
         errors += kind.validate(sight, asked.old)
     if asked.old is not None:
@@ -117,17 +125,33 @@ def _is_managed(sight: Sight, old: Object | None, family: Family) -> bool:
     return managing.should_be_suspended(before, family)
 
 
-def _check_roles(kind: JobKind, sight: Sight) -> list[FieldError]:
+def _check_roles(kind: JobKind, sight: Sight, family: Family) -> list[FieldError]:
+    """What a managed job makes has its annotations too, but other sizes: it is not looked at."""
+    if family.has_managed_owner(sight.job):
+        return []
     try:
-        return check_topology(kind, kind.roles_of(sight), sight.settings)
+        roles = kind.roles_of(sight)
     except NotYet:
         # What the pods will look like is not known yet; the controller waits for it.
         return []
+    if any(_waits_for_other(kind, role) for role in roles):
+        return []
+    is_whole = kind.is_part is None or not kind.is_part(sight)
+    return check_topology(kind, roles, sight.settings, is_whole=is_whole)
+
+
+def _waits_for_other(kind: JobKind, role: Role) -> bool:
+    """Whether pods of the role are queued for the sake of what is above the job."""
+    annotations = (role.pods.get("metadata") or {}).get("annotations") or {}
+    return annotations.get(labels.POD_SUSPENDING_PARENT) not in (None, "", kind.framework)
 
 
 def _add_gates(kind: JobKind, sight: Sight) -> None:
+    """Not where there is no template, which is refused later."""
     for role in kind.roles_of(sight):
         spec = paths.get(sight.job, f"{role.template}.spec")
+        if spec is None:
+            continue
         gates = spec.get("schedulingGates") or []
-        if all(gate["name"] != labels.ELASTIC_JOB_GATE for gate in gates):
+        if all(gate.get("name") != labels.ELASTIC_JOB_GATE for gate in gates):
             spec["schedulingGates"] = [*gates, {"name": labels.ELASTIC_JOB_GATE}]

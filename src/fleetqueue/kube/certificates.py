@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 
 from fleetqueue.base import certificates as issuing
-from fleetqueue.base.certificates import Holder, Pem, Span
+from fleetqueue.base.certificates import Holder, KeyKind, Pem, Span
 
 AUTHORITY_LIFE = timedelta(days=3650)
 SERVING_LIFE = timedelta(days=365)
@@ -41,18 +41,24 @@ class Bundle:
         return self.authority.certificate + self.former
 
 
-def make_bundle(names: Sequence[str], now: datetime) -> Bundle:
+def make_bundle(names: Sequence[str], now: datetime, key_kind: KeyKind | None = None) -> Bundle:
     authority = make_authority("fleetqueue webhooks", now)
-    return Bundle(authority, make_serving(authority, names, now))
+    return Bundle(authority, make_serving(authority, names, now, key_kind))
 
 
-def renewed(bundle: Bundle, names: Sequence[str], now: datetime) -> Bundle:
-    """The same bundle where it is still good; else with what is old, or misses a name, replaced."""
+def renewed(
+    bundle: Bundle, names: Sequence[str], now: datetime, key_kind: KeyKind | None = None
+) -> Bundle:
+    """The same bundle where it is still good; else with what is old, misses a name, or has a key
+    of the wrong kind, replaced.
+    """
     if is_due(bundle.authority, now):
-        return replace(make_bundle(names, now), former=bundle.authority.certificate)
-    if is_due(bundle.serving, now) or not set(names) <= names_of(bundle.serving):
-        return replace(bundle, serving=make_serving(bundle.authority, names, now))
-    return bundle
+        made = make_bundle(names, now, key_kind)
+        return replace(made, former=bundle.authority.certificate)
+    fits = key_kind in (None, issuing.key_kind_of(bundle.serving.parsed()))
+    if fits and not is_due(bundle.serving, now) and set(names) <= names_of(bundle.serving):
+        return bundle
+    return replace(bundle, serving=make_serving(bundle.authority, names, now, key_kind))
 
 
 def is_due(pair: Pair, now: datetime) -> bool:
@@ -70,11 +76,14 @@ def make_authority(name: str, now: datetime) -> Pair:
     return Pair(*issuing.make_authority(name, _span(now, AUTHORITY_LIFE), path_length=0))
 
 
-def make_serving(authority: Pair, names: Sequence[str], now: datetime) -> Pair:
+def make_serving(
+    authority: Pair, names: Sequence[str], now: datetime, key_kind: KeyKind | None = None
+) -> Pair:
     # A common name has at most 64 characters; the names that count are the alternative ones.
     holder = Holder(names[0][:64], names=names)
     signer = Pem(authority.certificate, authority.key)
-    return Pair(*issuing.sign(signer, holder, _span(now, SERVING_LIFE)))
+    span = _span(now, SERVING_LIFE)
+    return Pair(*issuing.sign(signer, holder, span, key_kind or KeyKind.CURVE))
 
 
 def _span(now: datetime, life: timedelta) -> Span:

@@ -18,6 +18,7 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch, owned
 from fleetqueue.kube.errors import Conflict, KubeError, NotFound, UnknownKind
 from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.ownership import Ownership
 from fleetqueue.kube.plan import (
     Apply,
     Create,
@@ -31,14 +32,11 @@ from fleetqueue.kube.plan import (
     Step,
     title,
 )
-from fleetqueue.kube.remembered import Remembered
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.kube.sources import Index, Source, controller_uid, owner_name, owner_names
 
 TOGETHER_MAX = 100
 """Creations and deletions under way at once for one parent."""
-AGAIN = timedelta(seconds=10)
-"""What is made twice within this time is made for an owner that may be gone."""
 _CONTROLLER = "controller"
 _OWNER = "owner by name"
 _ORPHANS = "orphans of "
@@ -144,8 +142,7 @@ class Framed(Controller[Any]):
         self._rests_until: dict[Key, datetime] = {}
         self._said: dict[Key, Object] = {}
         """By parent, the status written last."""
-        self._made: Remembered[datetime] = Remembered()
-        """By kind and name: when it was made last."""
+        self._ownership = Ownership(cluster)
         self.workers = self.operator.workers
         self.ordinary_workers = self.operator.ordinary_workers
         self.watches = (
@@ -287,6 +284,7 @@ class Framed(Controller[Any]):
             case Create(obj):
                 await self._create(look, obj)
             case Patch(obj, patch, subresource, kind):
+                await self._ownership.check_added(obj, patch)
                 resource = await self._resource(obj)
                 key = key_of(obj)
                 await self._cluster.patch(
@@ -316,32 +314,11 @@ class Framed(Controller[Any]):
             obj = {**obj, "metadata": {**obj["metadata"], "namespace": look.namespace}}
         if self.operator.complete is not None:
             obj = self.operator.complete(obj)
-        if not await self._has_owner(obj):
+        if not await self._ownership.has_owner(obj):
             return
         made = await self._cluster.create(obj, field_manager=self._manager)
         if self.operator.created is not None:
             await self._do(look, self.operator.created(look, made))
-
-    async def _has_owner(self, obj: Object) -> bool:
-        """Asked of what was made a moment ago and has to be made again: its owner may be gone, and
-        a cache that is behind does not know. It would be collected at once, again and again.
-        """
-        name, owners = obj["metadata"].get("name"), obj["metadata"].get("ownerReferences")
-        if not name or not owners:
-            return True
-        identity, now = (str(obj["kind"]), key_of(obj)), self._cluster.clock.now()
-        before = self._made.get(identity)
-        self._made.put(identity, now)
-        if before is None or now - before > AGAIN:
-            return True
-        owner = {**owners[0], "metadata": {"name": owners[0]["name"]}}
-        kind = await self._resource(owner)
-        space = key_of(obj).namespace if kind.namespaced else ""
-        try:
-            found = await self._cluster.client.get(kind, owners[0]["name"], space)
-        except NotFound:
-            return False
-        return uid_of(found) == owners[0]["uid"] and not is_deleting(found)
 
     async def _delete(self, step: Delete) -> None:
         key = key_of(step.obj)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
@@ -15,17 +15,31 @@ log = logging.getLogger(__name__)
 class HealthServer:
     """For `Manager.add_task`."""
 
-    def __init__(self, is_ready: Callable[[], bool], host: str, port: int) -> None:
+    def __init__(
+        self,
+        is_ready: Callable[[], bool],
+        host: str,
+        port: int,
+        *,
+        alive: Sequence[str] = ALIVE,
+        ready: str = READY,
+    ) -> None:
+        """`alive`, `ready`: the paths at which it is asked."""
         self.port = port
         self._is_ready = is_ready
         self._host = host
+        self._alive_paths = alive
+        self._ready_path = ready
+
+    def application(self) -> web.Application:
+        made = web.Application()
+        for path in self._alive_paths:
+            made.router.add_get(path, self._alive)
+        made.router.add_get(self._ready_path, self._ready)
+        return made
 
     async def run(self) -> None:
-        application = web.Application()
-        for path in ALIVE:
-            application.router.add_get(path, self._alive)
-        application.router.add_get(READY, self._ready)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(self.application(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
             await self._open(runner)

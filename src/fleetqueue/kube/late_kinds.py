@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
+from fleetqueue.kube.calls import Selection
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.informer import Informer
@@ -20,12 +21,18 @@ class LateKinds:
     """`look` before the cluster is started; `run` follows the definitions afterwards."""
 
     def __init__(
-        self, cluster: Cluster, may_be_missing: Callable[[Resource], bool], *, random: Random
+        self,
+        cluster: Cluster,
+        may_be_missing: Callable[[Resource], bool],
+        *,
+        random: Random,
+        selection: Selection | None = None,
     ) -> None:
+        """`selection`: which definitions are followed, where not all have to be read."""
         self._cluster = cluster
         self._may_be_missing = may_be_missing
         self._definitions: Informer[Any] = Informer(
-            cluster.client, CRDS, random=random, transform=slim
+            cluster.client, CRDS, random=random, selection=selection, transform=slim
         )
         self._definitions.listen(self._changed)
 

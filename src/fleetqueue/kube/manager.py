@@ -14,6 +14,7 @@ from typing import Any
 
 from fleetqueue.api.meta import Key
 from fleetqueue.base.backoff import Backoff
+from fleetqueue.errors import ClusterError
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import HIGH_PRIORITY, LOW_PRIORITY, Controller, Loop, Watch
 from fleetqueue.kube.informer import Informer
@@ -54,11 +55,16 @@ class Manager:
         random: Random,
         elector: LeaderElector | None = None,
         stop_seconds_max: float = STOP_SECONDS_MAX,
+        sync_seconds_max: float | None = None,
     ) -> None:
+        """`sync_seconds_max`: how long caches may take to fill before it gives up; None: it never
+        does.
+        """
         self.cluster = cluster
         self._random = random
         self._elector = elector
         self._stop_seconds_max = stop_seconds_max
+        self._sync_seconds_max = sync_seconds_max
         self._clusters: list[Cluster] = [cluster]
         self._controllers: list[_Running] = []
         self._tasks: list[_Task] = []
@@ -88,6 +94,16 @@ class Manager:
         self._controllers.append(running)
         return running.loop
 
+    async def start_added(self) -> None:
+        """For tasks that need the leader: controllers that were added after all others had begun
+        work as soon as their caches are full.
+        """
+        for running in list(self._controllers):
+            for informer in () if running.workers else running.informers:
+                await informer.wait_synced()
+            if not running.workers:
+                self._start_workers(running)
+
     def follow(self, cluster: Cluster) -> None:
         """Its caches start and stop with the manager, whether or not a controller reads them."""
         if cluster not in self._clusters:
@@ -100,7 +116,7 @@ class Manager:
         for loop in self.loops():
             kind = resource_of(loop.controller.kind)
             name = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-            if name in wanted:
+            if wanted.get(name):
                 loop.controller.workers = wanted[name]
 
     def set_backoff(self, rule: Backoff) -> None:
@@ -170,8 +186,7 @@ class Manager:
         for cluster in self._clusters:
             cluster.start()
         self._start_tasks(needs_leader=False)
-        for cluster in self._clusters:
-            await cluster.wait_synced()
+        await self._wait_synced()
         if self._elector is not None:
             # A candidate that waits its turn is as ready as it will be.
             self._ready.set()
@@ -181,6 +196,17 @@ class Manager:
         for running in self._controllers:
             self._start_workers(running)
         self._ready.set()
+
+    async def _wait_synced(self) -> None:
+        try:
+            async with asyncio.timeout(self._sync_seconds_max):
+                for cluster in self._clusters:
+                    await cluster.wait_synced()
+        except TimeoutError as error:
+            why = "; ".join(self.problems()) or "they are still being read"
+            raise ClusterError(
+                f"the caches were not full after {self._sync_seconds_max:g} seconds: {why}"
+            ) from error
 
     def _start_tasks(self, *, needs_leader: bool) -> None:
         for task in self._tasks:

@@ -14,8 +14,8 @@ from aiohttp import web
 from fleetqueue.kube.certificates import Bundle
 from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import KubeError
-from fleetqueue.kube.tls import load_pair
-from fleetqueue.kube.webhook_certificates import CertificateKeeper
+from fleetqueue.kube.tls import ORDINARY, ServerRules, load_pair, server_context
+from fleetqueue.kube.webhook_certificates import Certificates
 
 CHECK_SECONDS = 60.0
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -53,11 +53,12 @@ class PageServer:
     def __init__(
         self,
         answer: Answer,
-        certificates: CertificateKeeper,
+        certificates: Certificates,
         access: DelegatedAccess,
         *,
         host: str = "0.0.0.0",
         port: int = 0,
+        tls: ServerRules = ORDINARY,
     ) -> None:
         self.port = port
         self._answer = answer
@@ -66,7 +67,7 @@ class PageServer:
         self._host = host
         self._bundle: Bundle | None = None
         self._authorities = b""
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context = server_context(tls)
         self._listening = asyncio.Event()
 
     async def run(self) -> None:

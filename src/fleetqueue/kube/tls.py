@@ -1,7 +1,11 @@
-"""TLS contexts for clients, rebuilt when a certificate or an authority changes."""
+"""TLS contexts: for clients, rebuilt when a certificate or an authority changes; for servers, as
+strict as they are told to be.
+"""
 
 import ssl
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -59,6 +63,31 @@ def client_context(
     return context
 
 
+@dataclass(frozen=True, slots=True)
+class ServerRules:
+    """What a server demands of those who connect."""
+
+    minimum: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    suites: Sequence[str] = ()
+    """Of TLS 1.2, as OpenSSL calls them; empty: its own choice. Those of 1.3 are always there."""
+    curve: str = ""
+    """The only one; "": OpenSSL's choice."""
+
+
+ORDINARY = ServerRules()
+
+
+def server_context(rules: ServerRules = ORDINARY) -> ssl.SSLContext:
+    """Still without a certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = rules.minimum
+    if rules.suites:
+        context.set_ciphers(":".join(rules.suites))
+    if rules.curve:
+        context.set_ecdh_curve(rules.curve)
+    return context
+
+
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Gives a context its certificate. Python reads files only, so they live for a moment."""
     with tempfile.TemporaryDirectory(prefix="fleetqueue-") as folder:
@@ -69,5 +98,5 @@ def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         try:
             context.load_cert_chain(chain, secret, password="")
         except (ssl.SSLError, OSError) as error:
-            what = f"the client certificate and its key cannot be used: {error}"
+            what = f"the certificate and its key cannot be used: {error}"
             raise BadKubeconfig(what) from error

@@ -7,7 +7,6 @@ import asyncio
 import base64
 import inspect
 import logging
-import ssl
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -21,8 +20,8 @@ from fleetqueue.kube.door_thread import DoorThread
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.review_door import ReviewDoor
 from fleetqueue.kube.reviews import BadReview, Conversion, Review, Verdict
-from fleetqueue.kube.tls import load_pair
-from fleetqueue.kube.webhook_certificates import CertificateKeeper
+from fleetqueue.kube.tls import ORDINARY, ServerRules, load_pair, server_context
+from fleetqueue.kube.webhook_certificates import Certificates
 
 BODY_BYTES_MAX = 7 * 1024 * 1024
 """As large as two objects of the largest size, and their frame."""
@@ -104,10 +103,11 @@ class WebhookServer:
     def __init__(
         self,
         webhooks: Webhooks,
-        certificates: CertificateKeeper,
+        certificates: Certificates,
         *,
         host: str = "0.0.0.0",
         port: int = 9443,
+        tls: ServerRules = ORDINARY,
     ) -> None:
         """Handlers run on a thread of their own: of what others change meanwhile they may read
         caches, and nothing else.
@@ -116,7 +116,7 @@ class WebhookServer:
         self._webhooks = webhooks
         self._certificates = certificates
         self._host = host
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context = server_context(tls)
         self._listening = asyncio.Event()
 
     async def run(self) -> None:

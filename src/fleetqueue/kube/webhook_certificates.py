@@ -9,8 +9,10 @@ import binascii
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from fleetqueue.api.meta import Key
+from fleetqueue.base.certificates import KeyKind
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube import certificates
 from fleetqueue.kube.calls import PatchType
@@ -43,8 +45,23 @@ class Registration:
     api_services: Sequence[str] = ()
 
 
+class Certificates(Protocol):
+    """What a server shows: `prepare` before serving, `publish` when listening, `keep` for as long
+    as it lasts.
+    """
+
+    @property
+    def bundle(self) -> Bundle: ...
+
+    async def prepare(self) -> Bundle: ...
+
+    async def publish(self) -> None: ...
+
+    async def keep(self, use: Callable[[Bundle], None]) -> None: ...
+
+
 class CertificateKeeper:
-    """`prepare` before serving, `publish` when listening, `keep` for as long as it lasts."""
+    """Certificates that we make."""
 
     def __init__(
         self,
@@ -54,13 +71,16 @@ class CertificateKeeper:
         client: Client | None = None,
         secret: Key | None = None,
         registration: Registration | None = None,
+        key_kind: KeyKind | None = None,
     ) -> None:
+        """`key_kind`: what those who connect insist on; None: any will do."""
         assert secret is None or client is not None
         self._names = names
         self._clock = clock
         self._client = client
         self._secret = secret
         self._registration = registration or Registration()
+        self._key_kind = key_kind
         self._bundle: Bundle | None = None
 
     @property
@@ -110,8 +130,8 @@ class CertificateKeeper:
     def _fresh(self, bundle: Bundle | None) -> Bundle:
         now = self._clock.now()
         if bundle is None:
-            return certificates.make_bundle(self._names, now)
-        return certificates.renewed(bundle, self._names, now)
+            return certificates.make_bundle(self._names, now, self._key_kind)
+        return certificates.renewed(bundle, self._names, now, self._key_kind)
 
     async def _shared(self, secret: Key) -> Bundle:
         """Whoever writes first decides; the others take what is there."""

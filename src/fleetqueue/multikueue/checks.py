@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import Source
+from fleetqueue.kube.sources import Index, Source
 from fleetqueue.multikueue import kinds
 
 
@@ -44,3 +44,7 @@ def names_of(workload: Object) -> Iterable[str]:
 
 def owner_uids(obj: Object) -> Iterable[str]:
     return [str(each["uid"]) for each in obj["metadata"].get("ownerReferences") or ()]
+
+
+BY_CHECK = Index(kinds.WORKLOAD, "admission checks", names_of)
+BY_OWNER = Index(kinds.WORKLOAD, "owners", owner_uids)

@@ -4,13 +4,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.adapter import Adapter
 from fleetqueue.multikueue.dispatcher import Candidate, Dispatcher, Nomination, Offer
-from fleetqueue.multikueue.flow import Site
-from fleetqueue.multikueue.preflight import Facts, Problems, needed_by, problems_of
+from fleetqueue.multikueue.flow.situation import Site
+from fleetqueue.multikueue.preflight import (
+    Facts,
+    Needed,
+    Problems,
+    namespace_of,
+    needed_by,
+    problems_of,
+)
 from fleetqueue.multikueue.rounds import round_started_of
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.standing import Standing, standings
@@ -37,10 +44,15 @@ class Offers:
         self._stock = Stock(cluster.clock)
 
     async def learn(self, jobs: Sequence[Object], sites: Sequence[Site]) -> None:
-        """Finds out whether the workers have what a job names, where it names anything."""
+        """Finds out whether the workers have what a job names, where it names anything, and its
+        namespace, where no queue of theirs is in it.
+        """
+        found = [self._workers.get(site.name) for site in sites if site.is_connected]
+        asked = [each for each in found if each is not None]
         for needed in needed_by(jobs[0]):
-            asked = [self._workers.get(site.name) for site in sites if site.is_connected]
-            await self._stock.look(needed, [each for each in asked if each is not None])
+            await self._stock.look(needed, asked)
+        space = namespace_of(jobs[0])
+        await self._stock.look(space, asked, partial(_shows_namespace, space.key.name))
 
     def ask(
         self, workload: Object, adapter: Adapter, jobs: Sequence[Object], sites: Sequence[Site]
@@ -92,7 +104,19 @@ class Offers:
         return Facts(
             worker.name,
             takes_kind=worker.follows(adapter.resource),
+            has_namespace=self._has_namespace(worker, namespace_of(jobs[0])),
             local_queues=worker.queues(kinds.LOCAL_QUEUE),
             cluster_queues=worker.queues(kinds.CLUSTER_QUEUE),
             absent=[each for each in needed_by(jobs[0]) if self._stock.lacks(worker.name, each)],
         )
+
+    def _has_namespace(self, worker: Worker, space: Needed) -> bool | None:
+        """It may have come since it was asked for, and then a queue in it tells."""
+        is_lacking = self._stock.lacks(worker.name, space)
+        return False if is_lacking and not _shows_namespace(space.key.name, worker) else None
+
+
+def _shows_namespace(namespace: str, worker: Worker) -> bool:
+    """A worker whose queues nobody may read is believed, too."""
+    queues = worker.queues(kinds.LOCAL_QUEUE)
+    return queues is None or any(key_of(each).namespace == namespace for each in queues)

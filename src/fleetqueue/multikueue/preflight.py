@@ -10,7 +10,7 @@ from typing import overload
 
 from fleetqueue.api.meta import Key
 from fleetqueue.jobs.kinds.train_job import RUNTIMES
-from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.kube.resources import NAMESPACES, Object, Resource, key_of
 from fleetqueue.multikueue import worker_quota
 from fleetqueue.queueing.amounts import print_amount
 
@@ -86,6 +86,11 @@ def needed_by(job: Object) -> list[Needed]:
         return []
     namespace = key_of(job).namespace if runtime.namespaced else ""
     return [Needed(runtime, Key(namespace, str(reference["name"])))]
+
+
+def namespace_of(job: Object) -> Needed:
+    """Where the job is to be, on workers too."""
+    return Needed(NAMESPACES, Key("", key_of(job).namespace))
 
 
 def _missing(workload: Object, kind: str, facts: Facts) -> Iterator[str]:

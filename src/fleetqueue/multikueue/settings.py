@@ -31,6 +31,8 @@ class DispatchGates:
     spec_sync: bool = True
     identifier_annotations: bool = True
     slices: bool = True
+    merge_patches: bool = False
+    """WorkloadRequestUseMergePatch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +96,5 @@ def _gates(resolved: Mapping[str, bool]) -> DispatchGates:
         spec_sync=resolved["MultiKueueRemoteSpecSync"],
         identifier_annotations=resolved["WorkloadIdentifierAnnotations"],
         slices=resolved["ElasticJobsViaWorkloadSlices"],
+        merge_patches=resolved["WorkloadRequestUseMergePatch"],
     )

@@ -1,7 +1,7 @@
 """What workers have of the things that jobs name: asked for once in a while, and remembered."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from fleetqueue.base.clock import Clock
@@ -26,10 +26,19 @@ class Stock:
         found = self._known.get((worker, needed))
         return found is not None and found[1]
 
-    async def look(self, needed: Needed, workers: Iterable[Worker]) -> None:
+    async def look(
+        self,
+        needed: Needed,
+        workers: Iterable[Worker],
+        shows: Callable[[Worker], bool] = lambda worker: False,
+    ) -> None:
+        """`shows`: whether something else that a worker has shows it; then nobody is asked."""
         now = self._clock.now()
         stale = [each for each in workers if not self._is_fresh(each.name, needed, now)]
-        await asyncio.gather(*(self._ask(needed, each, now) for each in stale))
+        shown = [each for each in stale if shows(each)]
+        self._known |= {(each.name, needed): (now, False) for each in shown}
+        asked = [each for each in stale if each not in shown]
+        await asyncio.gather(*(self._ask(needed, each, now) for each in asked))
 
     def _is_fresh(self, worker: str, needed: Needed, now: datetime) -> bool:
         found = self._known.get((worker, needed))

@@ -41,15 +41,16 @@ def rules(jobs: Iterable[Resource], *, reaches_pods: bool = True) -> list[Rule]:
         # Whoever makes a wrapper must have the right to make what is in it.
         found.append(_rule("", WRAPPED, ["create"]))
         found.append(_rule("apps", ["deployments"], ["create"]))
-    return [*found, *_reach()] if reaches_pods else found
+    return [*found, *_reach(jobs)] if reaches_pods else found
 
 
-def _reach() -> Iterator[Rule]:
+def _reach(jobs: list[Resource]) -> Iterator[Rule]:
     yield _rule("", ["pods"], READ)
     yield _rule("", ["pods/log"], ["get"])
     yield _rule("", ["pods/exec", "pods/attach", "pods/portforward"], ["create", "get"])
     yield _rule("", ["namespaces"], ["get"])
-    yield _rule("trainer.kubeflow.org", ["clustertrainingruntimes", "trainingruntimes"], READ)
+    if any(kind.kind == "TrainJob" for kind in jobs):
+        yield _rule("trainer.kubeflow.org", ["clustertrainingruntimes", "trainingruntimes"], READ)
 
 
 def objects(jobs: Iterable[Resource], *, reaches_pods: bool = True) -> list[Object]:

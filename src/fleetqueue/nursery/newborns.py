@@ -55,10 +55,10 @@ def _key(options: ServeOptions) -> bytes:
 
 
 def _roles(options: ServeOptions) -> list[dict[str, Any]]:
-    """What people may do, which depends on the kinds of jobs that are queued."""
+    """What people may do, where there are queues."""
     if options.live is None or options.live.kueue is None:
         return []
-    return list(kueue.cluster_roles(options.live.kueue))
+    return list(kueue.cluster_roles())
 
 
 def _fork(work: Callable[..., None], *arguments: Any) -> int:

@@ -1,11 +1,13 @@
 """Asks for capacity for workloads that hold quota, and tells their checks what came of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.jobs.infos import PodSetInfo
+from fleetqueue.jobs.starting import flavors_info
 from fleetqueue.kube.errors import AlreadyExists, KubeError
 from fleetqueue.kube.frame import Follow, Operator, nobody
 from fleetqueue.kube.plan import (
@@ -25,15 +27,17 @@ from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.provisioning import checks, kinds, requests
 from fleetqueue.provisioning.requests import Needed
+from fleetqueue.provisioning.settings import ProvisioningSettings
 
 Json = dict[str, Any]
+DEFAULTS = ProvisioningSettings()
 
 
-def operators() -> Iterable[Operator]:
+def operators(settings: ProvisioningSettings = DEFAULTS) -> Iterable[Operator]:
     yield Operator(
         kinds.NAME,
         kinds.WORKLOAD,
-        decide,
+        partial(decide, settings=settings),
         owns=(kinds.REQUEST, kinds.POD_TEMPLATE),
         reads=(nobody(kinds.RESOURCE_FLAVOR),),
         follows=(Follow(kinds.CONFIG, _all_waiting), Follow(kinds.ADMISSION_CHECK, _all_waiting)),
@@ -51,21 +55,23 @@ def operators() -> Iterable[Operator]:
     )
 
 
-def decide(look: Look) -> Plan:
+def decide(look: Look, settings: ProvisioningSettings = DEFAULTS) -> Plan:
     """One look at a workload."""
     workload = look.parent
     existing = look.owned(kinds.REQUEST)
-    if status.is_finished(workload) or status.is_evicted(workload):
+    if status.is_finished(workload):
         return Plan([Delete(each) for each in existing])
+    if status.is_evicted(workload):
+        return Plan([Delete(each) for each in existing if settings.cleans_up])
     if not status.has_quota(workload):
         return NOTHING
     ours = {check["name"]: check for check in status.checks_of(workload) if _is_ours(look, check)}
     if not ours:
         return Plan([Delete(each) for each in existing])
-    turn = _Turn(look, existing)
+    turn = _Turn(look, existing, settings)
     made = [turn.follow(check) if check["name"] in ours else check
             for check in status.checks_of(workload)]  # fmt: skip
-    turn.drop_others(ours)
+    turn.drop_others()
     return turn.plan(made)
 
 
@@ -73,9 +79,7 @@ def decide_activity(look: Look) -> Plan:
     check = look.parent
     if (check.get("spec") or {}).get("controllerName") != kinds.CONTROLLER:
         return NOTHING
-    name = ((check.get("spec") or {}).get("parameters") or {}).get("name") or ""
-    config = look.find(kinds.CONFIG, name) if name else None
-    is_active, reason, message = checks.activity(check, config)
+    is_active, reason, message = checks.activity(check, _named_config(look, check))
     before = check.get("status") or {}
     known = next((e for e in before.get("conditions") or () if e["type"] == "Active"), None)
     if known is not None and (known["status"] == "True") == is_active:
@@ -88,23 +92,23 @@ def decide_activity(look: Look) -> Plan:
 class _Turn:
     """What is to be done for all checks of one workload."""
 
-    def __init__(self, look: Look, existing: list[Object]) -> None:
+    def __init__(self, look: Look, existing: list[Object], settings: ProvisioningSettings) -> None:
         self.look = look
         self.workload = look.parent
         self.existing = {str(each["metadata"]["name"]): each for each in existing}
         self.steps: list[Step] = []
         self.used: set[str] = set()
-        self.infos = _infos(look)
+        self.names_queues = settings.names_queues
 
     def follow(self, check: Json) -> Json:
         config = _config(self.look, check["name"])
         if config is None:
             return checks.with_state(check, "Pending", "the check is not active", self.look.now)
-        sets = requests.needed(self.workload, config, self.infos)
+        sets = requests.needed(self.workload, config)
         if not sets:
             text = "the provisioning request is not needed"
             return checks.with_state(check, "Ready", text, self.look.now)
-        attempt = (check.get("retryCount") or 0) + 1
+        attempt = requests.attempt_of(check)
         name = requests.request_name(self.look.name, check["name"], attempt)
         self.used.add(name)
         request = self.existing.get(name)
@@ -121,14 +125,25 @@ class _Turn:
         return checks.judge(check, self.workload, config, request, attempt, sets, self.look.now)
 
     def _ask(self, name: str, config: Json, sets: list[Needed]) -> None:
+        """First for the templates; once they are there, which wakes us, for the request."""
         known = {str(each["metadata"]["name"]) for each in self.look.owned(kinds.POD_TEMPLATE)}
-        for template in requests.templates_for(self.workload, name, sets):
-            if template["metadata"]["name"] not in known:
-                self.steps.append(Create(template))
+        templates = requests.templates_for(self.workload, name, sets, self._infos())
+        missing = [each for each in templates if each["metadata"]["name"] not in known]
+        if missing:
+            self.steps += [Create(each) for each in missing]
+            return
         self.steps.append(Create(requests.request_for(self.workload, name, config, sets)))
         self.steps.append(
             Note("ProvisioningRequestCreated", f'Created ProvisioningRequest: "{name}"')
         )
+
+    def _infos(self) -> dict[str, PodSetInfo]:
+        """What the flavors that a pod set got put into its template."""
+        made = (
+            flavors_info(self.workload, each, self.look.source, names_queues=self.names_queues)
+            for each in status.assignments_of(self.workload)
+        )
+        return {each.name: each for each in made}
 
     def _hand_over(self, request: Json, sets: list[Needed]) -> None:
         """Templates belong to the request once it exists."""
@@ -140,7 +155,7 @@ class _Turn:
                 owners = {"ownerReferences": [owner_reference(request)]}
                 self.steps.append(Patch(template, {"metadata": owners}))
 
-    def drop_others(self, ours: Mapping[str, Json]) -> None:
+    def drop_others(self) -> None:
         """Requests of older attempts, and of checks that are gone."""
         self.steps += [
             Delete(request) for name, request in self.existing.items() if name not in self.used
@@ -163,33 +178,22 @@ class _Turn:
         return Plan(self.steps)
 
 
-def _infos(look: Look) -> dict[str, PodSetInfo]:
-    """What the flavors that a pod set got put into its template."""
-    found = {}
-    for each in status.assignments_of(look.parent):
-        selector: dict[str, str] = {}
-        tolerations: list[Object] = []
-        for name in dict.fromkeys((each.get("flavors") or {}).values()):
-            flavor = look.find(kinds.RESOURCE_FLAVOR, name)
-            spec = {} if flavor is None else flavor.get("spec") or {}
-            selector |= spec.get("nodeLabels") or {}
-            tolerations += spec.get("tolerations") or ()
-        pod_set = each.get("name") or "main"
-        found[pod_set] = PodSetInfo(pod_set, node_selector=selector, tolerations=tuple(tolerations))
-    return found
-
-
 def _refused(look: Look, step: Step, error: KubeError) -> Plan:
     if not isinstance(step, Create) or isinstance(error, AlreadyExists):
         return NOTHING
     kind, name = step.obj["kind"], step.obj["metadata"]["name"]
     text = status.event_message(f'Error creating {kind} "{name}": {error}')
-    made = [
-        {**check, "message": text} if _is_ours(look, check) else check
-        for check in status.checks_of(look.parent)
-    ]
-    body = status.admission_patch(look.parent, admissionChecks=made)
-    return Plan([Note("FailedCreate", text, "Warning"), Apply(body, status.MANAGER, "status")])
+    plan = Plan([Note("FailedCreate", text, "Warning")])
+    before = status.checks_of(look.parent)
+
+    def is_meant(check: Json) -> bool:
+        return _is_ours(look, check) and name in requests.names_for(look.parent, check)
+
+    made = [{**check, "message": text} if is_meant(check) else check for check in before]
+    if made != before:
+        body = status.admission_patch(look.parent, admissionChecks=made)
+        plan.add(Apply(body, status.MANAGER, "status"))
+    return plan
 
 
 def _is_ours(look: Look, check: Json) -> bool:
@@ -199,9 +203,14 @@ def _is_ours(look: Look, check: Json) -> bool:
 
 
 def _config(look: Look, check: str) -> Json | None:
+    """None where the check is not active."""
     found = look.find(kinds.ADMISSION_CHECK, check)
-    parameters = ((found or {}).get("spec") or {}).get("parameters") or {}
-    name = parameters.get("name") or ""
+    config = None if found is None else _named_config(look, found)
+    return config if found is not None and checks.activity(found, config)[0] else None
+
+
+def _named_config(look: Look, check: Json) -> Json | None:
+    name = ((check.get("spec") or {}).get("parameters") or {}).get("name") or ""
     return look.find(kinds.CONFIG, name) if name else None
 
 

@@ -23,11 +23,12 @@ class Needed:
     name: str
     count: int
     template: Json
+    """As the workload has it; what its flavors add comes later."""
     members: tuple[str, ...]
     """The pod sets that share the entry; the first gave the template."""
 
 
-def needed(workload: Json, config: Json, infos: Mapping[str, PodSetInfo]) -> list[Needed]:
+def needed(workload: Json, config: Json) -> list[Needed]:
     """The pod sets that need capacity, those that may share an entry merged."""
     managed = (config.get("spec") or {}).get("managedResources") or ()
     counts = {each["name"]: each.get("count") for each in status.assignments_of(workload)}
@@ -38,8 +39,7 @@ def needed(workload: Json, config: Json, infos: Mapping[str, PodSetInfo]) -> lis
         count = pod_set.get("count", 1) if assigned is None else assigned
         if not pod_set.get("count", 1) or not count or not _uses(pod_set["template"], managed):
             continue
-        template = merged_template(pod_set["template"], infos.get(name, PodSetInfo()))
-        found.append(Needed(name, count, with_requests(template), (name,)))
+        found.append(Needed(name, count, pod_set["template"], (name,)))
     return merged(found, str((config.get("spec") or {}).get("podSetMergePolicy") or ""))
 
 
@@ -76,16 +76,30 @@ def request_for(workload: Json, name: str, config: Json, sets: Sequence[Needed])
     }
 
 
-def templates_for(workload: Json, name: str, sets: Sequence[Needed]) -> list[Json]:
+def templates_for(
+    workload: Json, name: str, sets: Sequence[Needed], infos: Mapping[str, PodSetInfo]
+) -> list[Json]:
+    """`infos`: what the flavors of each pod set add."""
     return [
         {
             "apiVersion": POD_TEMPLATE.api_version,
             "kind": POD_TEMPLATE.kind,
             "metadata": _metadata(workload, template_name(name, each.name)),
-            "template": each.template,
+            "template": _completed_with(each, infos),
         }
         for each in sets
     ]
+
+
+def names_for(workload: Json, check: Json) -> set[str]:
+    """Of all that the present attempt of a check may make."""
+    name = request_name(workload["metadata"]["name"], check["name"], attempt_of(check))
+    sets = (each.get("name") or "main" for each in workload["spec"]["podSets"])
+    return {name, *(template_name(name, each) for each in sets)}
+
+
+def attempt_of(check: Json) -> int:
+    return int(check.get("retryCount") or 0) + 1
 
 
 def request_name(workload: str, check: str, attempt: int) -> str:
@@ -120,6 +134,10 @@ def with_requests(template: Json) -> Json:
         if spec.get(field):
             spec[field] = [_completed(each) for each in spec[field]]
     return {**template, "spec": spec}
+
+
+def _completed_with(needed: Needed, infos: Mapping[str, PodSetInfo]) -> Json:
+    return with_requests(merged_template(needed.template, infos.get(needed.name, PodSetInfo())))
 
 
 def _completed(container: Json) -> Json:

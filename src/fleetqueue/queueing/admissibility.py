@@ -51,7 +51,7 @@ def _outside(at: int, spec: Json, around: Surroundings) -> Iterator[FieldError]:
     for path, container in _containers(at, spec):
         requests = (container.get("resources") or {}).get("requests")
         yield from _against(path, amounts_of(requests), around.containers)
-    yield from _against(_base(at), pod_requests(dict(spec)), around.pods)
+    yield from _against(_base(at), pod_requests(dict(spec), keeps_zeros=True), around.pods)
 
 
 def _against(path: str, requests: Mapping[str, int], limits: Limits) -> Iterator[FieldError]:

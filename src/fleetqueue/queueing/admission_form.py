@@ -10,11 +10,13 @@ from fleetqueue.queueing.workload import Placement, PodSetAssignment, Workload
 Json = dict[str, Any]
 
 
-def admission(cluster_queue: str, assignments: Sequence[PodSetAssignment]) -> Json:
+def admission(
+    cluster_queue: str, assignments: Sequence[PodSetAssignment], packs_by_prefix: bool = True
+) -> Json:
     """`status.admission`."""
     return {
         "clusterQueue": cluster_queue,
-        "podSetAssignments": [_pod_set(each) for each in assignments],
+        "podSetAssignments": [_pod_set(each, packs_by_prefix) for each in assignments],
     }
 
 
@@ -25,22 +27,23 @@ def resource_requests(workload: Workload) -> list[Json]:
     ]
 
 
-def _pod_set(assignment: PodSetAssignment) -> Json:
+def _pod_set(assignment: PodSetAssignment, packs_by_prefix: bool) -> Json:
     told: Json = {"name": assignment.name}
     if assignment.flavors:
         told["flavors"] = dict(sorted(assignment.flavors.items()))
         told["resourceUsage"] = _quantities(assignment.usage)
     told["count"] = assignment.count
     if assignment.placement is not None:
-        told["topologyAssignment"] = _placement(assignment.placement)
+        told["topologyAssignment"] = _placement(assignment.placement, packs_by_prefix)
     if assignment.is_delayed:
         told["delayedTopologyRequest"] = "Ready" if assignment.placement else "Pending"
     return told
 
 
-def _placement(placement: Placement) -> Json:
+def _placement(placement: Placement, packs_by_prefix: bool) -> Json:
     domains = [{"values": list(each.values), "count": each.count} for each in placement.domains]
-    return topology_encoding.pack({"levels": list(placement.levels), "domains": domains})
+    plain = {"levels": list(placement.levels), "domains": domains}
+    return topology_encoding.pack(plain, by_hostname_prefix=packs_by_prefix)
 
 
 def _quantities(amounts: Requests) -> dict[str, str]:

@@ -228,9 +228,10 @@ class Assignment:
 
     @property
     def cause(self) -> Cause:
-        """Why nothing fits; no attempt at all means that no flavor matches."""
-        failed = (each for each in self.pod_sets if each.mode is Mode.NO_FIT)
-        found = max((each.worst_cause() for each in failed), default=Cause.NONE)
+        """Why nothing fits: the most severe of all pod sets, also of those that could preempt; no
+        attempt at all means that no flavor matches.
+        """
+        found = max((each.worst_cause() for each in self.pod_sets), default=Cause.NONE)
         return found or Cause.FLAVOR
 
     @property

@@ -2,16 +2,21 @@
 before it took. The state is left as it was; the plan says what it has to hold from now on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing import nomination
 from fleetqueue.queueing.fairness import Tournament
 from fleetqueue.queueing.nomination import Entry, Head
-from fleetqueue.queueing.plan import Plan, Wait
+from fleetqueue.queueing.plan import FailPlace, Plan, Wait
 from fleetqueue.queueing.state import State
 from fleetqueue.queueing.turn import Turn
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
 
 
 def decide(state: State, heads: Sequence[Head], now: datetime, *, cycle: int = 0) -> Plan:
@@ -19,19 +24,41 @@ def decide(state: State, heads: Sequence[Head], now: datetime, *, cycle: int = 0
     told from older things.
     """
     start = state.mark()
+    guard = _Guard(state)
     try:
-        found = [nomination.nominate(state, head, cycle) for head in heads]
-        told = sorted((each for each in found if isinstance(each, Wait)), key=_name)
+        nominate = partial(nomination.nominate, state, cycle=cycle)
+        found = [guard.ask(nominate, head, head) for head in heads]
+        told = sorted((each for each in found if isinstance(each, Wait | FailPlace)), key=_name)
         entries = [each for each in found if isinstance(each, Entry)]
         turn = Turn(state, now)
-        decided = [turn.decide(entry) for entry in _in_order(state, entries)]
-        return Plan((*told, *decided), now, cycle, tuple(turn.recomputed))
+        decided = [guard.ask(turn.decide, entry, entry.head) for entry in _in_order(state, entries)]
+        told_all = (*told, *decided)
+        return Plan(told_all, now, cycle, tuple(turn.recomputed), tuple(guard.failures))
     finally:
         state.undo(start)
 
 
-def _name(wait: Wait) -> tuple[str, Key]:
-    return wait.workload.cluster_queue, wait.workload.key
+class _Guard:
+    """Sees to it that a workload which nobody can decide about does no harm to the others."""
+
+    def __init__(self, state: State) -> None:
+        self.failures: list[tuple[Key, Exception]] = []
+        self._state = state
+
+    def ask(
+        self, decide: Callable[[Asked], Found], about: Asked, head: Head
+    ) -> Found | Wait | FailPlace:
+        start = self._state.mark()
+        try:
+            return decide(about)
+        except Exception as error:
+            self._state.undo(start)
+            self.failures.append((head.workload.key, error))
+            return nomination.refuse(self._state, head, nomination.broken(error))
+
+
+def _name(refused: Wait | FailPlace) -> tuple[str, Key]:
+    return refused.workload.cluster_queue, refused.workload.key
 
 
 def _in_order(state: State, entries: list[Entry]) -> Iterable[Entry]:

@@ -22,12 +22,12 @@ _SHAPE = (
 
 
 def hash_of(
-    priority: int, spec: Json, pod_sets: Sequence[PodSet], allowed: Collection[str] = ()
+    priority: int, spec: Json, pod_sets: Sequence[PodSet], more: Collection[str] = ()
 ) -> str:
-    """`allowed`: the flavors of a variant."""
+    """`more`: the flavors of a variant, and whether it is a slice of an elastic job."""
     raw_sets = spec.get("podSets") or ()
     parts = [_part(raw, each) for raw, each in zip(raw_sets, pod_sets, strict=True)]
-    text = codec.encode(_sorted([priority, parts, *sorted(allowed)]))
+    text = codec.encode(_sorted([priority, parts, *sorted(more)]))
     return hashlib.sha256(text).hexdigest()[:DIGITS]
 
 

@@ -4,7 +4,8 @@ weight: the dominant resource share; and who is next where queues share fairly."
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import total_ordering
+from fractions import Fraction
+from functools import lru_cache, total_ordering
 from math import inf
 from typing import Generic, TypeAlias, TypeVar
 
@@ -70,8 +71,15 @@ class Share:
         """Two infinite shares are compared as if their weights were one."""
         if self.weight == 0:
             return self.borrowed * 1000, self.lendable
-        top, bottom = self.weight.as_integer_ratio()
+        top, bottom = _as_written(self.weight)
         return self.borrowed * 1000 * bottom, self.lendable * top
+
+
+@lru_cache(maxsize=1024)
+def _as_written(weight: float) -> tuple[int, int]:
+    """0.29 is 29 of 100, though no such number can be stored: shares must not be rounded up for
+    that."""
+    return Fraction(str(weight)).as_integer_ratio()
 
 
 def share(node: Node, extra: Mapping[FlavorResource, int] | None = None) -> Share:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fleetqueue.api.pods import taints, terms
 from fleetqueue.api.pods.terms import NodeRule
-from fleetqueue.api.requirements import Requirement
+from fleetqueue.api.requirements import Requirement, SelectorError
 from fleetqueue.queueing.model import ClusterQueue, Flavor, ResourceGroup
 from fleetqueue.queueing.state import State
 from fleetqueue.queueing.workload import PodSet, TopologyRequest
@@ -24,7 +24,8 @@ def mismatch(
     is_elsewhere: bool = False,
 ) -> str:
     """Why the flavor is none for these pods; "" where it may be. `places_all` tells whether the
-    queue places the pods of everybody, `is_elsewhere` whether another cluster does that.
+    queue places the pods of everybody, `is_elsewhere` whether another cluster does that. Raises
+    SelectorError where nobody can tell what the pods ask of nodes.
     """
     flavor = state.flavors.get(name)
     if flavor is None:
@@ -69,7 +70,7 @@ def _topology_mismatch(
         return ""
     if not flavor.topology:
         # What pods do not ask their nodes for is bound to no place.
-        if not any(resource in pods.pod_requests for resource in group.resources):
+        if not any(pods.pod_requests.get(resource) for resource in group.resources):
             return ""
         return f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
     if not state.topologies.is_known(flavor.name):
@@ -118,7 +119,15 @@ def _matches(rule: NodeRule, flavor: Flavor) -> bool:
     asked = [_about(term.labels, labels) for term in rule.terms or ()]
     if not asked or not all(asked):
         return True
-    return any(all(each.matches(labels) for each in term) for term in asked)
+    faults: list[str] = []
+    for term in asked:
+        wrong = [text for each in term if (text := each.wrong())]
+        if not wrong and all(each.matches(labels) for each in term):
+            return True
+        faults += wrong
+    if faults:
+        raise SelectorError(", ".join(dict.fromkeys(faults)))
+    return False
 
 
 def _about(requirements: Collection[Requirement], keys: Collection[str]) -> list[Requirement]:

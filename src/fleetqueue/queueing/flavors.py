@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fleetqueue.api.requirements import SelectorError
 from fleetqueue.queueing import flavor_match, flavor_quota, places
 from fleetqueue.queueing.amounts import Amounts, Requests, minus, plus
 from fleetqueue.queueing.assignment import (
@@ -111,7 +112,11 @@ class _Search:
                         _failed(each, attempts, [*reasons, why], Cause.FLAVOR) for each in results
                     ]
                 continue
-            found = self._look(results, group, wanted, resource)
+            try:
+                found = self._look(results, group, wanted, resource)
+            except SelectorError as error:
+                failed = [_failed(each, attempts, reasons, Cause.FLAVOR) for each in results]
+                return [replace(each, error=str(error)) for each in failed]
             attempts.append(found.attempts)
             reasons += found.reasons
             if not found.choices:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fleetqueue.queueing import flavors, partial, places
 from fleetqueue.queueing.assignment import Assignment, Mode, Record
 from fleetqueue.queueing.flavors import Only
-from fleetqueue.queueing.plan import Wait
+from fleetqueue.queueing.plan import FailPlace, Wait
 from fleetqueue.queueing.preemption import search
 from fleetqueue.queueing.preemption.targets import Target
 from fleetqueue.queueing.queues import Requeue
@@ -63,7 +63,7 @@ class Entry:
         return self.assignment.mode >= Mode.DEFERRED_FIT or bool(self.targets)
 
 
-def nominate(state: State, head: Head, cycle: int) -> Entry | Wait | None:
+def nominate(state: State, head: Head, cycle: int) -> Entry | Wait | FailPlace | None:
     """What the head could get, or why it is not tried; None where there is nothing to decide."""
     workload = head.workload
     holder = state.holder(workload.key)
@@ -71,14 +71,31 @@ def nominate(state: State, head: Head, cycle: int) -> Entry | Wait | None:
         return None
     problem = _problem(state, head)
     if problem is not None:
-        reason = told_reason(state, problem.reason) if problem.reason else ""
-        return Wait(workload, reason, problem.message, problem.requeue, head.record)
+        return refuse(state, head, problem)
     if holder is not None:
         return Entry(head, *_second_pass(state, workload, holder))
     generation = state.generation(workload.cluster_queue)
     record = _usable(state, head, generation, cycle)
     assignment, targets = _best(state, workload, record)
     return Entry(head, assignment, targets, assignment.record(workload, generation, cycle))
+
+
+def refuse(state: State, head: Head, problem: Problem) -> Wait | FailPlace:
+    """It is not tried; one that holds quota keeps that, and is tried again later. What its last
+    attempt left is forgotten: flavors that it had not tried would have it come again at once.
+    """
+    workload = head.workload
+    if workload.needs_second_pass:
+        nothing = Assignment((), replaced=state.holder(workload.key))
+        return FailPlace(workload, nothing, problem.message)
+    reason = told_reason(state, problem.reason) if problem.reason else ""
+    return Wait(workload, reason, problem.message, problem.requeue)
+
+
+def broken(error: Exception) -> Problem:
+    """A workload that nobody foresaw waits for a change, like one that does not fit."""
+    text = f"The workload could not be evaluated: {type(error).__name__}: {error}"
+    return Problem("PendingEvaluation", text)
 
 
 def attempt(

@@ -33,7 +33,7 @@ def place_later(state: State, workload: Workload, holder: Workload) -> Assignmen
     """
     results = [_kept(workload, each) for each in workload.assignments]
     assignment = Assignment(tuple(results), replaced=holder)
-    if len(workload.unhealthy_nodes) > 1 and not workload.is_single_pod:
+    if len(workload.unhealthy_nodes) > 1 and not _stays(state, workload):
         return assignment.with_results(replace(each, has_failed=True) for each in results)
     return _placed(
         state, assignment, _missing(state, workload), may_preempt=not workload.unhealthy_nodes
@@ -131,7 +131,9 @@ def _checked(
     checked = []
     for each in asking:
         flavors = _flavors(state, assignment, each)
-        if len(flavors) != 1:
+        if error := _refusal(state, workload, each):
+            checked.append(replace(each, error=error, cause=Cause.PLACES))
+        elif len(flavors) != 1:
             named = ", ".join(flavors)
             error = f"more than one TAS flavor assigned: {named}" if flavors else NO_FLAVOR
             checked.append(replace(each, error=error, cause=Cause.PLACES))
@@ -142,6 +144,16 @@ def _checked(
     return checked
 
 
+def _refusal(state: State, workload: Workload, result: PodSetResult) -> str:
+    """Pods of elastic jobs come and go, so none of them can be promised a place near others."""
+    asked = result.pod_set.topology
+    if not (workload.is_slice and state.settings.places_elastic) or asked is None:
+        return ""
+    word = "required" if asked.required else "preferred" if asked.preferred else ""
+    return f"{word} topology is not supported with {ELASTIC_SLICES}" if word else ""
+
+
+ELASTIC_SLICES = "ElasticJobsViaWorkloadSlices"
 NO_FLAVOR = "no TAS flavor assigned"
 NOT_KNOWN = "workload requires Topology, but there is no TAS cache information"
 
@@ -208,8 +220,8 @@ def _missing(state: State, workload: Workload) -> list[Wanted]:
     """Sets whose places are chosen only now, or those that lost a node."""
     assignment = Assignment(tuple(_kept(workload, each) for each in workload.assignments))
     node = next(iter(workload.unhealthy_nodes), "")
-    if node and workload.is_single_pod:
-        return []  # Its pod cannot move: it keeps what it has.
+    if node and _stays(state, workload):
+        return []
     found = []
     for result in assignment.pod_sets:
         flavor = _flavor(state, assignment, result)
@@ -221,6 +233,11 @@ def _missing(state: State, workload: Workload) -> list[Wanted]:
         elif result.is_delayed and result.placement is None:
             found.append(_wanted(workload, result, flavor, None))
     return found
+
+
+def _stays(state: State, workload: Workload) -> bool:
+    """A single pod cannot move: it keeps what it has."""
+    return workload.is_single_pod and state.settings.leaves_single_pods
 
 
 def _is_on(placement: Placement | None, node: str) -> bool:

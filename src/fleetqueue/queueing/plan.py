@@ -27,6 +27,7 @@ class Admit:
     assignment: Assignment
     held: Workload
     """What the state has to hold from now on."""
+    packs_by_prefix: bool = True
 
     @property
     def replaced(self) -> Workload | None:
@@ -36,7 +37,9 @@ class Admit:
     @property
     def admission(self) -> Json:
         """`status.admission`."""
-        return admission_form.admission(self.held.cluster_queue, self.held.assignments)
+        return admission_form.admission(
+            self.held.cluster_queue, self.held.assignments, self.packs_by_prefix
+        )
 
     @property
     def considered(self) -> str:
@@ -101,10 +104,13 @@ class Place:
     workload: Workload
     assignment: Assignment
     held: Workload
+    packs_by_prefix: bool = True
 
     @property
     def admission(self) -> Json:
-        return admission_form.admission(self.held.cluster_queue, self.held.assignments)
+        return admission_form.admission(
+            self.held.cluster_queue, self.held.assignments, self.packs_by_prefix
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,8 @@ class Plan:
     """Where the victims were those of others and were looked for again: the queue, and what came
     of it (new_targets, deferred_fit or skipped).
     """
+    failures: tuple[tuple[Key, Exception], ...] = ()
+    """What was raised where nobody could decide about a workload, for those who mend it."""
 
     def of(self, key: Key) -> Decision | None:
         return next((each for each in self.decisions if each.workload.key == key), None)

@@ -212,7 +212,8 @@ class PendingQueue:
             former, self._sticky = self._sticky, key
             if former is not None:
                 self._waiting.reorder(former)
-        elif self._sticky == key:
+        elif self._sticky == key and (self.is_strict or why not in _AT_ONCE):
+            # It was found unschedulable, rather than only passed over in this cycle.
             self._sticky = None
 
     def _must_wait(self, workload: Workload, now: datetime) -> bool:

@@ -93,6 +93,7 @@ def read_workload(
         waits_until=_requeue_at(obj),
         may_requeue=requeued is None or requeued["status"] != "False",
         replaces=_key(notes.get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR)),
+        is_slice=bool(notes.get(labels.WORKLOAD_SLICE_NAME)),
         allowed_flavors=_flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS)),
         parent_uid=str((workloads.parent_of(obj) or {}).get("uid") or ""),
         unhealthy_nodes=tuple(
@@ -115,8 +116,10 @@ def has_same_pods(one: Json, other: Json) -> bool:
 def _hash(obj: Json, priority: int, pod_sets: tuple[PodSet, ...], before: Workload | None) -> str:
     if before is not None and before.effective_priority == priority:
         return before.hash
-    allowed = _flavors(workloads.annotations_of(obj).get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS))
-    return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets, allowed or ())
+    notes = workloads.annotations_of(obj)
+    allowed = _flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS))
+    more = [labels.WORKLOAD_SLICE_NAME] if notes.get(labels.WORKLOAD_SLICE_NAME) else []
+    return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets, [*(allowed or ()), *more])
 
 
 def queue_order_time(obj: Json, rules: ReadingRules) -> datetime:
@@ -197,13 +200,15 @@ def _read_pod_sets(
 
 def _assignments(obj: Json, pod_sets: tuple[PodSet, ...]) -> tuple[PodSetAssignment, ...]:
     by_name = {each.name: each for each in pod_sets}
+    raw_sets = (obj.get("spec") or {}).get("podSets") or ()
+    counts = {each.get("name") or "main": _count(each) for each in raw_sets}
     found = []
     for each in status.assignments_of(obj):
         pod_set = by_name.get(each.get("name") or "main")
         if pod_set is None:
             continue
         count = each.get("count")
-        count = pod_set.count if count is None else count
+        count = counts[pod_set.name] if count is None else count
         found.append(
             PodSetAssignment(
                 name=pod_set.name,

@@ -39,7 +39,7 @@ def read_cluster_queue(obj: Json) -> ClusterQueue:
             for each in checks
         ),
         stop_policy=spec.get("stopPolicy") or "None",
-        weight=_weight(spec),
+        weight=read_weight(spec),
         is_usage_based=mode == "UsageBasedAdmissionFairSharing",
         concurrent=_concurrent(spec.get("concurrentAdmissionPolicy")),
     )
@@ -48,7 +48,7 @@ def read_cluster_queue(obj: Json) -> ClusterQueue:
 def read_cohort(obj: Json) -> Cohort:
     spec = obj.get("spec") or {}
     return Cohort(
-        obj["metadata"]["name"], spec.get("parentName") or "", _quotas(spec), _weight(spec)
+        obj["metadata"]["name"], spec.get("parentName") or "", _quotas(spec), read_weight(spec)
     )
 
 
@@ -61,6 +61,13 @@ def read_flavor(obj: Json) -> Flavor:
         tolerations=tuple(spec.get("tolerations") or ()),
         topology=spec.get("topologyName") or "",
     )
+
+
+def read_weight(spec: Json) -> float:
+    """As near to what is written as there is a number: `0.3` is the same as 0.3."""
+    weight = (spec.get("fairSharing") or {}).get("weight")
+    quantity = Quantity.of(1 if weight is None else weight)
+    return float(f"{quantity.unscaled}e{quantity.exponent}")
 
 
 def _group(raw: Json) -> ResourceGroup:
@@ -102,14 +109,6 @@ def _preemption(raw: Json) -> PreemptionRules:
         borrow=borrow.get("policy") or "Never",
         borrow_priority_max=borrow.get("maxPriorityThreshold"),
     )
-
-
-def _weight(spec: Json) -> float:
-    weight = (spec.get("fairSharing") or {}).get("weight")
-    if weight is None:
-        return 1.0
-    quantity = Quantity.of(weight)
-    return float(quantity.unscaled * 10.0**quantity.exponent)
 
 
 def _concurrent(raw: Json | None) -> ConcurrentAdmission | None:

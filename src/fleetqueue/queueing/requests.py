@@ -84,8 +84,10 @@ def quota_requests(spec: Json, rules: RequestRules = NO_RULES) -> Requests:
 
 
 def node_requests(spec: Json) -> Requests:
-    """What one pod takes on its node."""
-    found = pod_requests(dict(spec))
+    """What one pod takes on its node. What it asks none of is named, too: that has a flavor like
+    anything else.
+    """
+    found = pod_requests(dict(spec), keeps_zeros=True)
     return {name: min(max(amount, 0), AMOUNT_MAX) for name, amount in found.items()}
 
 
@@ -97,7 +99,8 @@ def transformed(requests: Requests, rules: Mapping[str, Transformation]) -> Requ
         if rule is None or rule.keeps_input:
             plain[name] = amount
         if rule is not None:
-            factor = _in_units(rule.multiply_by, requests) if rule.multiply_by else Fraction(1)
+            is_multiplied = rule.multiply_by in requests
+            factor = _in_units(rule.multiply_by, requests) if is_multiplied else Fraction(1)
             for output, weight in rule.outputs.items():
                 more = _in_units(name, requests) * weight * factor
                 generated[output] = generated.get(output, Fraction(0)) + more
@@ -130,11 +133,9 @@ def _container(container: Json, limits: Limits) -> dict[str, Any]:
 
 
 def _resources(resources: Json, around: Limits) -> dict[str, Any]:
-    """Limits get defaults; requests are what is said, else the limit said, else a default."""
-    said = resources.get("limits") or {}
-    limits = {**around.default, **said}
-    requests = {**around.default_request, **said, **(resources.get("requests") or {})}
-    requests = {**limits, **requests}
+    """Both get defaults; what is limited and still not requested is requested as it is limited."""
+    limits = {**around.default, **(resources.get("limits") or {})}
+    requests = {**limits, **around.default_request, **(resources.get("requests") or {})}
     return {**resources, "limits": limits, "requests": requests}
 
 

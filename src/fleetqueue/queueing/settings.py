@@ -52,6 +52,8 @@ class Settings:
     """SchedulingEquivalenceHashing."""
     explains_waiting: bool = True
     """UnadmittedWorkloadsObservability: a reason of its own for each cause."""
+    honors_gates: bool = True
+    """AdmissionGatedBy."""
     honors_preemption_gates: bool = False
     """MultiKueueOrchestratedPreemption or ConcurrentAdmission."""
     admits_concurrently: bool = False
@@ -70,6 +72,10 @@ class Settings:
     """TASFailedNodeReplacement."""
     fails_fast: bool = True
     """TASFailedNodeReplacementFailFast."""
+    leaves_single_pods: bool = True
+    """SkipReassignmentForPodOwnedWorkloads."""
+    packs_by_prefix: bool = True
+    """TASAssignmentsEncodingByHostnamePrefix."""
     places_elastic: bool = False
     """ElasticJobsViaWorkloadSlicesWithTAS."""
     sorts_by_eviction: bool = True

@@ -219,7 +219,9 @@ class Turn:
         rival = variants.to_leave(self.state, entry.workload)
         if rival is not None:
             return self._migrate(entry, rival)
-        return Admit(entry.workload, entry.assignment, self._count(entry))
+        return Admit(
+            entry.workload, entry.assignment, self._count(entry), self.settings.packs_by_prefix
+        )
 
     def _preempt(self, entry: Entry) -> Preempt:
         self._count_later(entry)
@@ -283,7 +285,8 @@ class Turn:
     def _decide_places(self, entry: Entry, fits: bool) -> Decision:
         workload, assignment = entry.workload, entry.assignment
         if assignment.mode is Mode.FIT and fits:
-            return Place(workload, assignment, self._count(entry))
+            held = self._count(entry)
+            return Place(workload, assignment, held, self.settings.packs_by_prefix)
         message = assignment.message or NO_LONGER_FITS
         if workload.unhealthy_nodes:
             if self.settings.fails_fast:

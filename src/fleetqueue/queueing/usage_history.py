@@ -46,7 +46,8 @@ class QueueHistory:
         if penalty is None:
             return False
         self.sample(used, now, settings)
-        self.consumed = added((self.consumed, penalty))
+        if settings.half_life:
+            self.consumed = added((self.consumed, penalty))
         return True
 
     def drop(self, workload: Key) -> bool:

@@ -123,6 +123,8 @@ class Workload:
     """False while its Requeued condition is."""
     replaces: Key | None = None
     """The older slice of the same job whose place it takes."""
+    is_slice: bool = False
+    """Of an elastic job."""
     allowed_flavors: frozenset[str] | None = None
     """For a variant of a workload that tries several flavors at once."""
     flavor_rank: int = 0

@@ -15,6 +15,7 @@ from fleetqueue.runtime.pod_facts import is_ready, node_name
 from fleetqueue.runtime.pod_writes import patch_status
 
 COMPONENT = "node-controller"
+MANAGER = "kube-controller-manager"
 GRACE_SECONDS = 40.0
 """How long a node may be silent."""
 STARTUP_SECONDS = 60.0
@@ -65,7 +66,7 @@ class NodeLifecycle(Controller[Any]):
                 "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
                 "spec": {"taints": taints or None},
             }
-            await self._cluster.patch(NODE, name, patch, field_manager=COMPONENT)
+            await self._cluster.patch(NODE, name, patch, field_manager=MANAGER)
         return DONE if now >= deadline else Result(deadline - now)
 
     async def gone(self, key: Key, /) -> Result:
@@ -111,7 +112,7 @@ class NodeLifecycle(Controller[Any]):
             name,
             {"status": {"conditions": conditions}},
             subresource="status",
-            field_manager=COMPONENT,
+            field_manager=MANAGER,
         )
         if was_ready:
             message = f"Node {name} status is now: NodeNotReady"
@@ -126,7 +127,7 @@ class NodeLifecycle(Controller[Any]):
             if not is_ready(pod):
                 continue
             status = {"conditions": [condition(pod, "Ready", said(False), now)]}
-            if not await patch_status(self._cluster, pod, status, COMPONENT):
+            if not await patch_status(self._cluster, pod, status, MANAGER):
                 continue
             self._cluster.events.record(
                 pod, "Warning", "NodeNotReady", "Node is not ready", component=COMPONENT

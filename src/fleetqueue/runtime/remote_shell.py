@@ -141,7 +141,11 @@ class Session:
             self._take(kind, payload)
 
     def _flush(self) -> None:
-        sent = self._connection.send(self._pending)
+        try:
+            sent = self._connection.send(self._pending)
+        except (BrokenPipeError, ConnectionResetError):
+            # The command ended without the rest of its input; its exit code is still to be read.
+            sent = len(self._pending)
         del self._pending[:sent]
         if not self._pending:
             self._selector.modify(self._connection.fileno(), selectors.EVENT_READ, self._exchange)

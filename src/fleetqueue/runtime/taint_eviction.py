@@ -17,6 +17,7 @@ from fleetqueue.runtime.pod_facts import is_terminal, node_name
 from fleetqueue.runtime.pod_writes import delete_pod, patch_status
 
 COMPONENT = "taint-eviction-controller"
+MANAGER = "kube-controller-manager"
 REASON = "DeletionByTaintManager"
 MESSAGE = "Taint manager: deleting due to NoExecute taint"
 BY_NODE = "node"
@@ -78,7 +79,8 @@ class TaintEviction(Controller[Any]):
         key = key_of(pod)
         self._leaving.discard(key)
         self._note(pod, f"Marking for deletion Pod {key.namespace}/{key.name}")
-        if await patch_status(self._cluster, pod, disruption(pod, REASON, MESSAGE, now)):
+        status = disruption(pod, REASON, MESSAGE, now)
+        if await patch_status(self._cluster, pod, status, MANAGER):
             await delete_pod(self._cluster, pod)
 
     def _note(self, pod: Object, message: str) -> None:

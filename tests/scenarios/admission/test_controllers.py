@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fleetqueue.admission import kinds
-from fleetqueue.admission.settings import AdmissionSettings
+from fleetqueue.admission.settings import AdmissionSettings, read_settings
+from fleetqueue.api.kueue.config.types import Configuration
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.testing import Fleet
@@ -57,6 +58,44 @@ async def is_gone(kueue: Kueue, kind: Resource, name: str) -> bool:
 
 
 # Queues
+
+
+@pytest.mark.rule("kueue 3.6", "kueue 6.6", "kueue 1.1")
+async def test_one_that_is_switched_off_holds_nothing(fleet: Fleet) -> None:
+    """Whether or not anybody takes its reservation back."""
+    kueue = await start(fleet, cluster_queue(quota="1"), local_queue())
+    await kueue.create(workload("one"))
+    await kueue.create(workload("two"))
+    assert await kueue.admitted() == ["one"]
+
+    await kueue.patch(kinds.WORKLOAD, "one", {"spec": {"active": False}})
+
+    await fleet.passes(seconds=2)
+    assert "two" in await kueue.admitted()
+    assert (await kueue.queue())["status"]["reservingWorkloads"] == 1
+
+
+@pytest.mark.rule("kueue 2.4", "kueue 10.3")
+async def test_a_gate_that_nobody_honors_keeps_nobody_out(fleet: Fleet) -> None:
+    settings = read_settings(Configuration(feature_gates={"AdmissionGatedBy": False}))
+    kueue = await start(fleet, cluster_queue(), local_queue(), settings=settings)
+    gated = workload("gated")
+    gated["metadata"]["annotations"] = {"kueue.x-k8s.io/admission-gated-by": "a.io/x"}
+    await kueue.create(gated)
+    assert await kueue.admitted() == ["gated"]
+
+
+@pytest.mark.rule("kueue 1.1", "kueue 1.4")
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kinds.CLUSTER_QUEUE, "queue"), (kinds.RESOURCE_FLAVOR, "default")]
+)
+async def test_what_keeps_a_queue_or_flavor_is_put_back(
+    fleet: Fleet, kind: Resource, name: str
+) -> None:
+    kueue = await start(fleet, cluster_queue())
+    await kueue.patch(kind, name, {"metadata": {"finalizers": None}})
+    found = await kueue.get(kind, name)
+    assert found["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
 
 
 @pytest.mark.rule("kueue 1.1")

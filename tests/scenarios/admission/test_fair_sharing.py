@@ -196,6 +196,28 @@ async def test_fs7_local_queues_take_turns_and_the_newcomer_goes_first(fleet: Fl
 
 
 @pytest.mark.rule("kueue 4.10")
+async def test_what_queues_used_is_known_after_a_restart(fleet: Fleet) -> None:
+    kueue = await start(
+        fleet,
+        cluster_queue(quota="2", **SCOPE),
+        local_queue("a"),
+        local_queue("b"),
+        config=BY_USAGE,
+    )
+    await kueue.create(*many("a", 2))
+    await fleet.passes(minutes=11)
+    await kueue.create(*many("a", 2, start=2), workload("b0", queue="b"))
+    before = (await kueue.get(kinds.LOCAL_QUEUE, "a"))["status"]["fairSharing"]
+    assert before["admissionFairSharingStatus"]["consumedResources"]["cpu"] != "0"
+
+    await kueue.restart()
+
+    assert (await kueue.get(kinds.LOCAL_QUEUE, "a"))["status"]["fairSharing"] == before
+    await kueue.finish((await kueue.admitted())[0])
+    assert await running(kueue, "a", "b") == {"a": 1, "b": 1}
+
+
+@pytest.mark.rule("kueue 4.10")
 async def test_fs8_a_penalty_goes_with_its_workload(fleet: Fleet) -> None:
     """One that is deleted before its check was ready has used nothing."""
     checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "check"}]}}

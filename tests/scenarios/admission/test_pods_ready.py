@@ -56,6 +56,24 @@ async def test_w1_one_at_a_time_gets_its_pods_ready(fleet: Fleet) -> None:
     assert await kueue.admitted() == ["first", "second"]
 
 
+@pytest.mark.parametrize("queue", ["main", "other"])
+async def test_w1_also_those_that_come_together(fleet: Fleet, queue: str) -> None:
+    """The second is held back while the first reservation is still being written."""
+    kueue = await start(fleet, BLOCKS)
+    await kueue.create(cluster_queue("another"), local_queue("other", "another"))
+    await kueue.client.create(workload("first"))
+    await kueue.client.create(workload("second", queue=queue))
+    await fleet.passes(seconds=1)
+    [first] = await kueue.admitted()
+    [second] = {"first", "second"} - {first}
+    told = await kueue.conditions(second)
+    assert told["QuotaReserved"][:2] == ("False", "WaitingForPodsReady")
+
+    await kueue.ready(first)
+
+    assert await kueue.admitted() == ["first", "second"]
+
+
 @pytest.mark.parametrize("ends", ["deleted", "late"])
 async def test_w2_the_block_is_lifted_when_the_first_goes(fleet: Fleet, ends: str) -> None:
     kueue = await start(fleet, BLOCKS)

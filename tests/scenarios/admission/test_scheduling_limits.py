@@ -12,6 +12,7 @@ from tests.support.kueue import (
 from tests.support.scheduled import reason, start, two_flavors, with_checks
 
 from fleetqueue.admission import kinds
+from fleetqueue.kube.resources import Object
 from fleetqueue.testing import Fleet, named
 
 pytestmark = pytest.mark.rule("kueue 13.2")
@@ -124,11 +125,54 @@ async def test_s29_a_gate_keeps_a_workload_out_until_it_is_removed(fleet: Fleet)
 
 
 @pytest.mark.rule("kueue 6.7")
+@pytest.mark.parametrize("how", ["raised", "deleted"])
+async def test_a_range_that_changes_is_looked_at_again(fleet: Fleet, how: str) -> None:
+    def body(most: str) -> Object:
+        return {"limits": [{"type": "Container", "max": {"cpu": most}}]}
+
+    kueue = await start(
+        fleet,
+        cluster_queue(),
+        local_queue(),
+        named("LimitRange", "v1", "limits", "default", spec=body("1")),
+    )
+    await kueue.create(workload("large", "3"))
+    assert await reason(kueue, "large") == "Misconfigured"
+
+    if how == "raised":
+        await kueue.patch(kinds.LIMIT_RANGE, "limits", {"spec": body("3")})
+    else:
+        await kueue.delete(kinds.LIMIT_RANGE, "limits")
+
+    assert await kueue.admitted() == ["large"]
+
+
+@pytest.mark.rule("kueue 6.7")
+async def test_a_runtime_class_that_changes_is_looked_at_again(fleet: Fleet) -> None:
+    limits = [{"type": "Pod", "max": {"example.com/slots": "1"}}]
+    heavy = {"handler": "heavy", "overhead": {"podFixed": {"example.com/slots": "2"}}}
+    kueue = await start(
+        fleet,
+        cluster_queue(),
+        local_queue(),
+        named("LimitRange", "v1", "limits", "default", spec={"limits": limits}),
+        named("RuntimeClass", "node.k8s.io/v1", "heavy", **heavy),
+        config="resources: {excludeResourcePrefixes: [example.com/]}",
+    )
+    await kueue.create(workload("runs", sets=[pod_set(pod={"runtimeClassName": "heavy"}, cpu="1")]))
+    assert await reason(kueue, "runs") == "Misconfigured"
+
+    await kueue.delete(kinds.RUNTIME_CLASS, "heavy")
+
+    assert await kueue.admitted() == ["runs"]
+
+
+@pytest.mark.rule("kueue 6.7")
 async def test_s30_what_a_pod_asks_for_is_completed(fleet: Fleet) -> None:
     limits = [{"type": "Container", "defaultRequest": {"cpu": "2"}}]
     kueue = await start(
         fleet,
-        cluster_queue(quota="20"),
+        cluster_queue(quota={"default": {"cpu": "20", "memory": "1Gi"}}),
         local_queue(),
         named("LimitRange", "v1", "limits", "default", spec={"limits": limits}),
         named(
@@ -140,7 +184,8 @@ async def test_s30_what_a_pod_asks_for_is_completed(fleet: Fleet) -> None:
         ),
     )
     limited = pod_set()
-    limited["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "4"}}
+    most = {"cpu": "4", "memory": "1Mi"}
+    limited["template"]["spec"]["containers"][0]["resources"] = {"limits": most}
     await kueue.create(
         workload("heavy", sets=[pod_set(pod={"runtimeClassName": "heavy"}, cpu="3")]),
         workload("silent", sets=[pod_set()]),
@@ -151,8 +196,12 @@ async def test_s30_what_a_pod_asks_for_is_completed(fleet: Fleet) -> None:
     for name in ("heavy", "silent", "limited"):
         found = await kueue.workload(name)
         [assigned] = found["status"]["admission"]["podSetAssignments"]
-        used[name] = assigned["resourceUsage"]["cpu"]
-    assert used == {"heavy": "4", "silent": "2", "limited": "4"}
+        used[name] = assigned["resourceUsage"]
+    assert used == {
+        "heavy": {"cpu": "4"},
+        "silent": {"cpu": "2"},
+        "limited": {"cpu": "2", "memory": "1Mi"},
+    }
 
 
 # Checks

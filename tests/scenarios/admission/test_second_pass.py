@@ -158,3 +158,65 @@ async def test_a_node_that_failed_is_replaced_at_nobodys_cost(fleet: Fleet) -> N
     told = await kueue.conditions("high")
     assert told["Evicted"][:2] == ("True", "NodeFailures")
     assert "Evicted" not in await kueue.conditions("low")
+
+
+async def test_in_a_stopped_queue_it_is_told_so_and_tried_less_and_less_often(fleet: Fleet) -> None:
+    kueue = await cluster(fleet)
+    await ask(kueue, placed("job", 2))
+    await later(kueue, 1.5)
+    await add_node(kueue, "b")
+    await kueue.patch(kinds.CLUSTER_QUEUE, "queue", {"spec": {"stopPolicy": "Hold"}})
+
+    await kueue.delete(kinds.NODE, "a")
+    await later(kueue, 8)
+    assert kueue.admission is not None
+    tried = kueue.admission.scheduler.cycles
+    assert {each for each in await kueue.events("job") if each[0] == "Warning"} == {
+        ("Warning", "SecondPassFailed", "ClusterQueue queue is inactive")
+    }
+    assert "Evicted" not in await kueue.conditions("job")
+    await later(kueue, 60)
+    assert 2 <= kueue.admission.scheduler.cycles - tried <= 5
+
+    await kueue.patch(kinds.CLUSTER_QUEUE, "queue", {"spec": {"stopPolicy": "None"}})
+    await later(kueue, 31)
+    moved = (await assignment(kueue, "job"))["topologyAssignment"]
+    assert topology_encoding.unpack(moved)["domains"] == [{"values": ["b"], "count": 2}]
+
+
+async def test_the_next_one_that_is_needed_waits_a_second_again(fleet: Fleet) -> None:
+    kueue = await cluster(fleet)
+    await ask(kueue, placed("full", 3))
+    await later(kueue, 1.5)
+    name = await ask(kueue, placed("job", 2))
+    await later(kueue, 20)
+    assert not await kueue.is_admitted(name)
+    await kueue.check(name, CHECK, "Retry")
+    assert await kueue.stop_evicted() == [name]
+    await kueue.finish("full")
+
+    await kueue.check(name, CHECK, "Ready")
+    assert not await kueue.is_admitted(name)
+    await later(kueue, 1.5)
+    assert await places(kueue, name) == "a:2"
+
+
+@pytest.mark.rule("kueue 8.8", "kueue 3.9")
+async def test_only_the_places_are_written_anew_where_a_node_is_replaced(fleet: Fleet) -> None:
+    kueue = await cluster(fleet)
+    name = await ask(kueue, placed("job", 4))
+    await later(kueue, 1.5)
+    done = {"status": {"reclaimablePods": [{"name": "main", "count": 1}]}}
+    await kueue.patch(kinds.WORKLOAD, name, done, "status")
+    before = await assignment(kueue, name)
+    assert (before["count"], before["resourceUsage"]) == (4, {"cpu": "4"})
+
+    await add_node(kueue, "b")
+    await kueue.delete(kinds.NODE, "a")
+    await later(kueue, 5)
+
+    assert await places(kueue, name) == "b:4"
+    after = await assignment(kueue, name)
+    moved = after.pop("topologyAssignment")
+    assert moved != before.pop("topologyAssignment")
+    assert after == before

@@ -29,8 +29,8 @@ def topology(*levels: str) -> Object:
     return {"apiVersion": API, "kind": "Topology", "metadata": {"name": "tree"}, "spec": spec}
 
 
-def node(name: str, rack: str, cpu: str = "4", **spec: Any) -> Object:
-    labels = {HOST: name, RACK: rack, "pool": "tas"}
+def node(name: str, rack: str, host: str = "", **spec: Any) -> Object:
+    labels = {HOST: host or name, RACK: rack, "pool": "tas"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -48,9 +48,9 @@ def status(cpu: str = "4", ready: str = "True") -> Object:
     }
 
 
-async def add_node(kueue: Kueue, name: str, rack: str) -> None:
+async def add_node(kueue: Kueue, name: str, rack: str, host: str = "") -> None:
     """A new node is tainted until it is ready; a node controller would see to that."""
-    await kueue.client.create(node(name, rack))
+    await kueue.client.create(node(name, rack, host))
     await kueue.client.patch(kinds.NODE, name, status(), subresource="status")
     await kueue.patch(kinds.NODE, name, {"spec": {"taints": None}})
 
@@ -100,6 +100,14 @@ async def test_a_rack_that_is_full_keeps_the_next_waiting_until_the_first_is_don
 
     await kueue.finish("first")
     assert await places(kueue, "second") == "a:3"
+
+
+@pytest.mark.rule("kueue 8.5")
+@pytest.mark.parametrize("request_", [{"required": RACK}, {}], ids=["asked for", "for everybody"])
+async def test_ta13_pods_that_ask_for_none_are_placed(fleet: Fleet, request_: Object) -> None:
+    kueue = await cluster(fleet, {"a": "r1"})
+    await kueue.create(placed("idle", 2, cpu="0", **request_))
+    assert await places(kueue, "idle") == "a:2"
 
 
 @pytest.mark.rule("kueue 8.10")
@@ -157,6 +165,46 @@ async def test_without_another_place_the_workload_is_evicted(fleet: Fleet) -> No
     )
 
 
+@pytest.mark.rule("kueue 8.1", "kueue 8.8")
+async def test_a_node_may_have_another_name_than_its_host(fleet: Fleet) -> None:
+    kueue = await cluster(fleet, {})
+    await add_node(kueue, "machine-7", "r1", host="x")
+    await kueue.create(placed("job", 3, required=HOST))
+    await fleet.passes(seconds=5)
+    await fleet.settle()
+    assert await places(kueue, "job") == "x:3"
+    assert "unhealthyNodes" not in (await kueue.workload("job"))["status"]
+    assert "Evicted" not in await kueue.conditions("job")
+
+    await kueue.delete(kinds.NODE, "machine-7")
+    await fleet.passes(seconds=5)
+    await fleet.settle()
+
+    told = await kueue.conditions("job")
+    assert told["Evicted"] == (
+        "True",
+        "NodeFailures",
+        "Workload was evicted as there was no replacement for unhealthy node(s): x",
+    )
+
+
+@pytest.mark.rule("kueue 8.8")
+async def test_a_pod_that_waits_where_its_workload_has_no_place_any_more_is_ended(
+    fleet: Fleet,
+) -> None:
+    kueue = await cluster(fleet, {"a": "r1", "b": "r1"})
+    await kueue.create(placed("job", 4, required=HOST))
+    assert await places(kueue, "job") == "a:4"
+    await kueue.create(pod("right", "job", at="a"), pod("stray", "job", at="b"))
+
+    left = await kueue.get(kinds.POD, "right")
+    assert left["status"]["phase"] == "Pending"
+    ended = await kueue.get(kinds.POD, "stray")
+    assert ended["status"]["phase"] == "Failed"
+    [why] = [each for each in ended["status"]["conditions"] if each["type"] == "TerminatedByKueue"]
+    assert (why["status"], why["reason"]) == ("True", "UnschedulableOnAssignedNode")
+
+
 @pytest.mark.rule("kueue 8.10", "kueue 1.4")
 async def test_a_topology_in_use_stays(fleet: Fleet) -> None:
     kueue = await cluster(fleet, {"a": "r1"})
@@ -169,6 +217,36 @@ async def test_a_topology_in_use_stays(fleet: Fleet) -> None:
     await kueue.delete(kinds.RESOURCE_FLAVOR, "default")
     left = (await kueue.client.list(kinds.TOPOLOGY)).items
     assert left == []
+
+
+def pod(name: str, of: str, at: str = "", **annotations: str) -> Object:
+    """One that waits, or one that was let go to a node already."""
+    notes = {"kueue.x-k8s.io/workload": of, **annotations}
+    spec: Object = {"containers": [{"name": "c", "image": "busybox"}]}
+    if at:
+        spec["nodeSelector"] = {HOST: at}
+    else:
+        spec["schedulingGates"] = [{"name": "kueue.x-k8s.io/topology"}]
+    metadata = {"name": name, "namespace": NAMESPACE, "annotations": notes}
+    metadata["labels"] = {"kueue.x-k8s.io/podset": "main"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.rule("kueue 8.10", "kueue 8.11")
+async def test_pods_of_earlier_slices_have_their_places(fleet: Fleet) -> None:
+    kueue = await cluster(fleet, {"a": "r1", "b": "r1"})
+    shared = {"kueue.x-k8s.io/workload-slice-name": "first"}
+    second = placed("second", 2, "3", unconstrained=True)
+    second["metadata"]["annotations"] = shared
+    await kueue.create(second)
+    assert await places(kueue, "second") == "a:1 b:1"
+
+    old, new = pod("old", "first", at="a", **shared), pod("new", "first", **shared)
+    await kueue.create(old, new)
+
+    gone = await kueue.get(kinds.POD, "new")
+    assert gone["spec"].get("nodeSelector") == {HOST: "b"}
+    assert not gone["spec"].get("schedulingGates")
 
 
 @pytest.mark.rule("kueue 8.10")

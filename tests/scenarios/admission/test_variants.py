@@ -330,7 +330,7 @@ async def test_an_inactive_parent_has_inactive_variants(fleet: Fleet) -> None:
     ]
     assert (await kueue.conditions("job"))["Evicted"][1] == "Deactivated"
     assert status.has_quota(await kueue.workload(name)), "until the job has stopped"
-    assert (await kueue.queue())["status"]["reservingWorkloads"] == 1
+    assert (await kueue.queue())["status"]["reservingWorkloads"] == 0
     await kueue.release("job")
     assert not status.has_quota(await kueue.workload(name))
     assert (await kueue.queue())["status"]["reservingWorkloads"] == 0

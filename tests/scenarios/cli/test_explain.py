@@ -4,13 +4,19 @@ import pytest
 
 from fleetqueue.cli.commands.explain import told
 from fleetqueue.errors import UserError
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.kubeconfig import Access
 from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
 pytestmark = pytest.mark.rule("kueue 11.1")
 
 
 async def asked(cluster: Kueue, job: str) -> list[str]:
-    return await told(cluster.client, "default", job, "kueue-system")
+    return await told(cluster.client, "default", job, "kueue-system", nobody)
+
+
+def nobody(access: Access) -> Client:
+    raise AssertionError("there is no worker to be asked")
 
 
 async def test_the_numbers_of_the_last_verdict_are_told(cluster: Kueue) -> None:

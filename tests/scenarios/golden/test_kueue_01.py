@@ -11,7 +11,11 @@ from fleetqueue.admission import kinds
 from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet
 
-pytestmark = [pytest.mark.rule("kueue 3.3"), pytest.mark.rule("kueue 9.3")]
+pytestmark = [
+    pytest.mark.rule("kueue 3.3"),
+    pytest.mark.rule("kueue 9.3"),
+    pytest.mark.rule("jobs B.1.2"),
+]
 
 HERE = ("b1-cq", "user-queue")
 COUNTS = [
@@ -64,9 +68,10 @@ async def test_a_job_is_admitted_and_finishes(fleet: Fleet) -> None:
     [workload] = (await here.client.list(kinds.WORKLOAD, "b1")).items
     assert owned(workload) == WORKLOAD_FIELDS
     found = owned(await here.get(JOB, "sample"))
-    assert {by: found[by] for by in owners.JOB_STARTED} == owners.JOB_STARTED
+    assert {by: found[by] for by in JOB_FIELDS} == JOB_FIELDS
 
 
+JOB_FIELDS = {**owners.JOB_STARTED, owners.CONTROLLER: owners.JOB_FINISHED}
 WORKLOAD_FIELDS = {
     owners.READINESS: {owners.UID, *owners.conditions("PodsReady")},
     owners.ADMISSION: {

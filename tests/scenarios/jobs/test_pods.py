@@ -1,14 +1,17 @@
 """Plain pods before a queue that really admits."""
 
 import pytest
-from tests.support import kueue
+from tests.support import job_looks, kueue
+from tests.support.looking import Series, read_series
 from tests.support.queued import admission, conditions, message
-from tests.support.queued_pods import K, gates_of, pod, start
+from tests.support.queued_pods import K, gates_of, member, pod, start
 
 from fleetqueue.admission import kinds
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.jobs.resources import DEPLOYMENT, REPLICA_SET, STATEFUL_SET, WORKLOAD
 from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.plan import Look
+from fleetqueue.kube.sources import Listed
 from fleetqueue.runtime.kinds import JOB, POD
 from fleetqueue.testing import Fleet
 
@@ -112,6 +115,16 @@ async def test_a_pod_that_is_preempted_is_told_and_deleted(fleet: Fleet) -> None
     assert "finalizers" not in victim["metadata"]
     reasons = [reason for reason, _ in await here.events("Pod")]
     assert "Stopped" in reasons
+
+    [left] = [each for each in await here.workloads() if "Evicted" in conditions(each)]
+    told = conditions(left)
+    assert told["Evicted"] == ("True", "Preempted")
+    assert told["Requeued"] == ("False", "Preempted")
+    assert told["QuotaReserved"] == ("False", "PendingEvaluation")
+    assert told["Admitted"] == ("False", "NoReservation")
+    assert told["Finished"] == ("True", "OwnerNotFound")
+    assert message(left, "Requeued") == message(left, "Evicted")
+    assert "admission" not in left["status"]
 
 
 async def test_a_pod_whose_workload_is_deleted_goes_with_it(fleet: Fleet) -> None:
@@ -232,3 +245,43 @@ async def test_a_pod_that_another_cluster_runs_keeps_its_gate(fleet: Fleet) -> N
     await here.write(status_of.reserve(ready, assigned, now, checks=[name]))
     assert conditions(await here.workload())["Admitted"][0] == "True"
     assert gates_of(await here.pod("single")) == ["admission", "topology"]
+
+
+@pytest.mark.rule("kueue 11.2")
+@pytest.mark.parametrize("places", [True, False])
+async def test_how_long_pods_are_held_is_measured(fleet: Fleet, places: bool) -> None:
+    """Also where nothing but the jobs' controllers follows pods."""
+    here = await start(fleet, gates={"TopologyAwareScheduling": places})
+    await here.create(pod("single"))
+    for name in ("one", "two"):
+        made = member(name, 2)
+        group = made["metadata"]["labels"].pop(f"{K}/pod-group-name")
+        made["metadata"]["annotations"][f"{K}/pod-group-name"] = group
+        await here.create(made)
+
+    told = Series(read_series(here.admission.metrics.text().decode()))
+    gate = {"name": f"{K}/admission", "cluster_queue": "queue"}
+    held = "pod_scheduling_gate_removal_seconds_count"
+    assert told.value(held, **gate, is_group="false") == 1
+    assert told.value(held, **gate, is_group="true") == 2
+    assert told.value("workload_creation_latency_seconds_count", job_kind="Pod") == 2
+
+
+@pytest.mark.rule("kueue 10.3")
+@pytest.mark.parametrize("is_strict", [True, False])
+async def test_finalizers_hold_for_one_version_where_that_is_wanted(
+    fleet: Fleet, is_strict: bool
+) -> None:
+    here = await start(fleet, gates={"RemoveFinalizersWithStrictPatch": is_strict})
+    [operator] = [
+        loop.controller.operator
+        for loop in here.manager.loops()
+        if loop.controller.name == "batch/job-kueue-controller"
+    ]
+    job = job_looks.job(deletionTimestamp="now")
+    workload = job_looks.created(job_looks.job())
+    workload["metadata"]["deletionTimestamp"] = "now"
+
+    [step] = operator.decide(Look(job, job_looks.NOW, Listed([workload]))).steps
+
+    assert ("resourceVersion" in step.patch["metadata"]) is is_strict

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.support import apps
+from tests.support import apps, kueue
 from tests.support.queued import conditions, message
 from tests.support.queued_pods import K, QueuedPods, gates_of, start
 
@@ -248,6 +248,38 @@ async def test_a_deleted_workload_of_a_stateful_set_is_made_again(fleet: Fleet) 
     after = await here.workload()
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert await gated(here) == {"web-0": False}
+
+
+@pytest.mark.rule("jobs A.13.2", "jobs A.5", "kueue 2.4")
+async def test_the_gate_of_a_stateful_set_holds_until_it_goes(fleet: Fleet) -> None:
+    here = await stateful_sets(fleet)
+    gate = f"{K}/admission-gated-by"
+    made = serving("StatefulSet", 2, serviceName="web", podManagementPolicy="Parallel")
+    made["metadata"]["annotations"] = {gate: "a.io/b"}
+    await here.create(made)
+    assert await gated(here) == {"web-0": True, "web-1": True}
+    assert (await here.workload())["metadata"]["annotations"][gate] == "a.io/b"
+    assert await here.admitted() == []
+
+    await here.patch(STATEFUL_SET, "web", {"metadata": {"annotations": {gate: None}}})
+    assert await gated(here) == {"web-0": False, "web-1": False}
+    assert gate not in (await here.workload())["metadata"]["annotations"]
+
+
+@pytest.mark.rule("jobs A.13.2", "jobs A.5", "kueue 2.1")
+async def test_another_class_of_a_stateful_set_is_told_once(fleet: Fleet) -> None:
+    here = await stateful_sets(fleet)
+    for name, value in (("low", 1), ("high", 2)):
+        await here.create(kueue.priority_class(name, value))
+    made = serving("StatefulSet", 2, serviceName="web", podManagementPolicy="Parallel")
+    made["metadata"]["labels"][f"{K}/priority-class"] = "low"
+    await here.create(made)
+    await run_free(here)
+    await here.patch(STATEFUL_SET, "web", {"metadata": {"labels": {f"{K}/priority-class": "high"}}})
+    found = await here.workload()
+    assert (found["spec"]["priorityClassRef"]["name"], found["spec"]["priority"]) == ("high", 2)
+    told = [reason for kind in ("StatefulSet", "Pod") for reason, _ in await here.events(kind)]
+    assert told.count("UpdatedWorkload") == 1
 
 
 # LeaderWorkerSets

@@ -132,12 +132,13 @@ async def start(
     management: str | None = "Automated",
     checks: Sequence[str] = ("multikueue",),
     cpu: str = "1",
+    batch_seconds: float = 1.0,
     **limits: Any,
 ) -> Watched:
     kueue = await Kueue.start(fleet)
     made = Watched(fleet, kueue, workers)
     gates = replace(offered.SETTINGS.gates, quota_automation=is_on)
-    settings = replace(offered.SETTINGS, gates=gates)
+    settings = replace(offered.SETTINGS, gates=gates, batch_seconds=batch_seconds)
 
     def install(manager: Manager) -> None:
         made.controller = QuotaController(manager.cluster, workers, settings)
@@ -338,3 +339,17 @@ async def test_what_there_is_here_and_there_can_be_measured(fleet: Fleet) -> Non
         ("fleetqueue_worker_quota", ("queue", "w1", "cpu"), 10.0),
         ("fleetqueue_worker_quota", ("queue", "w2", "cpu"), 0.5),
     ]
+
+
+@pytest.mark.rule("HAR-31")
+@pytest.mark.rule("QA-5")
+async def test_changes_are_gathered_for_as_long_as_is_asked_for(fleet: Fleet) -> None:
+    watched = await start(fleet, PaperWorkers(w1="4", w2="8"), batch_seconds=10.0)
+    await watched.after(12)
+    assert await watched.cpu() == "12"
+
+    watched.workers.set("w1", "5")
+    await watched.after(8)
+    assert await watched.cpu() == "12"
+    await watched.after(4)
+    assert await watched.cpu() == "13"

@@ -187,6 +187,16 @@ async def test_a_runtime_that_is_missing_is_named(world: SharedWorld) -> None:
     told = [text for _, reason, text in await world.manager.events(name) if "late" in text]
     assert any("worker1" in text and "worker2" in text for text in told)
 
+    # A worker that gets it later is asked then.
+    worker = world.workers["worker1"]
+    await worker.client.create(runtime("late"))
+    groups = objects.cluster_queue("cluster-queue", "9")["spec"]["resourceGroups"]
+    await worker.patch(
+        objects.kinds.CLUSTER_QUEUE, "cluster-queue", {"spec": {"resourceGroups": groups}}
+    )
+    await world.passes(seconds=70)
+    assert await world.check("one") == ("Ready", READY("worker1"))
+
 
 @pytest.mark.rule("S002-12", "S002-13", "S002-14")
 async def test_the_job_of_the_documents_finds_the_worker_with_devices(world: SharedWorld) -> None:

@@ -74,16 +74,27 @@ class Recorder(Controller[Any]):
 
 
 @pytest.mark.rule("GEN-5")
-@pytest.mark.parametrize("is_job_aware", [True, False], ids=["default", "compatible"])
+@pytest.mark.parametrize(
+    ("is_hub_aware", "annotations", "is_job_aware"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"fleetqueue.io/kueue-aware": "false"}, False),
+        (False, {"fleetqueue.io/kueue-aware": "true"}, True),
+    ],
+    ids=["default", "compatible", "compatible by itself", "better by itself"],
+)
 async def test_a_first_roll_out_looks_like_a_failure_in_the_compatible_mode_alone(
-    fleet: Fleet, is_job_aware: bool
+    fleet: Fleet, is_hub_aware: bool, annotations: dict[str, str], is_job_aware: bool
 ) -> None:
-    settings = replace(IMMEDIATE, is_job_aware=is_job_aware)
+    settings = replace(IMMEDIATE, is_job_aware=is_hub_aware)
     world = await placing.start(fleet, members=PAIR, settings=settings)
     seen: list[str] = []
     fleet.run(lambda cluster: Recorder(cluster, seen), world.hub.cluster)
     await with_namespace(world)
-    await world.hub.create(placement())
+    made = placement()
+    made["metadata"]["annotations"] = annotations
+    await world.hub.create(made)
     await world.settle()
     told = set(seen)
     assert "ClusterResourcePlacementApplied=True/ApplySucceeded" in told
@@ -259,3 +270,29 @@ async def test_what_a_member_says_of_a_job_is_told_by_the_original(fleet: Fleet)
     found = await world.hub.get(NAMESPACED.placement, "p", "web")
     last = found["status"]["conditions"][-1]
     assert (last["type"], last["status"]) == ("ResourcePlacementStatusBackReported", "False")
+
+
+@pytest.mark.rule("KJ-7", "GEN-2")
+async def test_what_a_placement_abandons_goes_all_the_same_where_it_is_not_wanted(
+    fleet: Fleet,
+) -> None:
+    """Abandoned is what is there when the placement itself ends."""
+    world = await placing.start(fleet, members=PAIR)
+    await with_namespace(world)
+    made = placement(deleteStrategy={"propagationPolicy": "Abandon"})
+    made["spec"]["policy"] = {"placementType": "PickFixed", "clusterNames": list(PAIR)}
+    await world.hub.create(made)
+    await world.passes(seconds=60)
+    first, second = (world.members[name] for name in PAIR)
+    for member in (first, second):
+        assert (await member.get(CONFIG_MAPS, "conf", "web"))["data"] == {"a": "1"}
+
+    policy = {"policy": {"clusterNames": [PAIR[1]]}}
+    await world.hub.client.patch(CLUSTER_SCOPE.placement, "p", {"spec": policy})
+    await world.passes(seconds=120)
+    assert "conf" not in [each["metadata"]["name"] for each in await first.all(CONFIG_MAPS)]
+
+    await world.hub.client.delete(CLUSTER_SCOPE.placement, "p")
+    await world.passes(seconds=60)
+    assert await world.hub.all(kinds.WORK) == []
+    assert (await second.get(CONFIG_MAPS, "conf", "web"))["data"] == {"a": "1"}

@@ -108,8 +108,10 @@ async def test_a_failing_job_is_tried_again_and_then_given_up(fleet: Fleet) -> N
     cluster = await start(fleet)
     await create(fleet, cluster, job(backoffLimit=0), annotations={f"{PREFIX}retryLimit": "1"})
     await move(fleet, cluster, "Failed")
-    assert await phase(cluster) in ("Resetting", "Running")
-    for _ in range(3):
+    await fleet.passes(seconds=55)
+    assert await phase(cluster) == "Running"
+    assert operated.conditions(await read(cluster))["Unhealthy"][:2] == ("True", "FailedComponent")
+    for _ in range(2):
         await fleet.passes(seconds=10)
         await operated.remove_ended_pods(fleet, cluster)
     assert await phase(cluster) == "Resetting"
@@ -147,15 +149,25 @@ async def test_a_component_of_a_kind_that_nobody_serves(fleet: Fleet) -> None:
     assert operated.conditions(await read(cluster))["Unhealthy"][1] == "CreateFailed"
 
 
-async def test_a_component_that_is_taken_away_fails_the_wrapper(fleet: Fleet) -> None:
+@pytest.mark.rule("jobs B.11")
+async def test_a_component_that_is_taken_away_is_noticed_and_made_again(fleet: Fleet) -> None:
     cluster = await start(fleet)
-    await create(fleet, cluster, job())
-    await cluster.client.delete(JOB, "work", "default")
-    await fleet.passes(seconds=20)
-    await operated.remove_ended_pods(fleet, cluster)
-    await fleet.passes(seconds=20)
+    await create(fleet, cluster, service(), job())
+    await move(fleet, cluster, "Running")
+    await cluster.client.delete(SERVICE, "door", "default")
+    await fleet.passes(seconds=6)
     assert operated.conditions(await read(cluster))["Unhealthy"][1] == "MissingComponent"
-    assert await phase(cluster) == "Failed"
+    await fleet.passes(seconds=50)
+    assert await phase(cluster) == "Running"
+    for _ in range(2):
+        await fleet.passes(seconds=10)
+        await operated.remove_ended_pods(fleet, cluster)
+    assert await phase(cluster) == "Resetting"
+    await fleet.passes(seconds=60)
+    assert await phase(cluster) == "Running"
+    assert "door" in await operated.names(cluster, SERVICE)
+    assert (await read(cluster))["status"]["resettingCount"] == 1
+    assert operated.conditions(await read(cluster))["Unhealthy"][0] == "False"
 
 
 async def test_bad_wrappers_are_refused_and_foreign_ones_left_alone(fleet: Fleet) -> None:

@@ -105,3 +105,34 @@ async def test_changes_of_what_is_followed_are_taken_in_together(fleet: Fleet) -
     await fleet.passes(seconds=10)
 
     assert looks == [begun + timedelta(seconds=5)]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_an_owner_that_is_gone_is_not_added_again_and_again(
+    fleet: Fleet, is_there: bool
+) -> None:
+    """A decision whose cache is behind wants what the garbage collector takes away at once."""
+    cluster = await fleet.add_cluster("one")
+    owners = []
+    for name in ("kept", "other"):
+        made = await cluster.client.create(secret(name))
+        uid = made["metadata"]["uid"]
+        owners.append({"apiVersion": "v1", "kind": "Secret", "name": name, "uid": uid})
+    tries = 0
+
+    def decide(look: Look) -> Plan:
+        nonlocal tries
+        if look.parent["metadata"].get("ownerReferences") == owners or tries > 20:
+            return Plan()
+        tries += 1
+        return Plan([Patch(look.parent, {"metadata": {"ownerReferences": owners}})])
+
+    if not is_there:
+        await cluster.client.delete(SECRET, "other", "default")
+    fleet.run(controller_of(Operator("toy", CONFIG_MAP, decide)), on=cluster)
+    await cluster.client.create(config_map())
+    await fleet.passes(seconds=1)
+    found = await cluster.client.get(CONFIG_MAP, "a", "default")
+    assert found["metadata"]["ownerReferences"] == (owners if is_there else owners[:1])
+    # Those that come after the second are put off for longer and longer.
+    assert tries == 1 if is_there else 2 <= tries < 12

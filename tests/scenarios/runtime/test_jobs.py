@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.support.recorder import owned
 
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.errors import NotFound
@@ -229,3 +230,28 @@ async def test_a_cron_job_starts_a_job_every_minute_and_keeps_three(world: World
     assert parse_time(status["lastSuccessfulTime"]) > datetime(2026, 1, 1, tzinfo=UTC)
     names = [f"tick-{int(last.timestamp()) // 60 - back}" for back in (2, 1, 0)]
     assert [each["metadata"]["name"] for each in jobs] == names
+
+
+async def test_all_is_written_in_the_name_of_the_controller_manager(world: World) -> None:
+    template = {"spec": job_spec(parallelism=2, completions=2)}
+    await world.client.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {"name": "tick", "namespace": "default"},
+            "spec": {"schedule": "* * * * *", "jobTemplate": template},
+        }
+    )
+    await world.fleet.passes(seconds=61)
+    pods = await world.pods()
+    for pod in pods:
+        await world.finish(pod, "Succeeded")
+    await world.fleet.settle()
+    [made] = (await world.client.list(JOB, "default")).items
+    assert made["status"]["succeeded"] == len(pods) == 2
+    ours = "kube-controller-manager"
+    assert {by[0] for by in owned(made)} == {ours}
+    for pod in await world.pods():
+        assert {by[0] for by in owned(pod) if by[2] != "status"} == {ours}
+    found = owned(await world.client.get(CRON_JOB, "tick", "default"))
+    assert "status.lastScheduleTime" in found[ours, "Update", "status"]

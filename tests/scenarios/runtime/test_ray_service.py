@@ -144,6 +144,7 @@ async def test_a_cluster_without_pods_becomes_what_is_asked_for(fleet: Fleet) ->
     assert states(await read(cluster))["Ready"][0] == "True"
 
 
+@pytest.mark.rule("jobs B.7.3")
 async def test_a_suspended_service_has_no_cluster(fleet: Fleet) -> None:
     cluster = await ray.start(fleet)
     await ray.create(fleet, cluster, ray.ray_service_of())
@@ -152,6 +153,7 @@ async def test_a_suspended_service_has_no_cluster(fleet: Fleet) -> None:
     assert await cluster_names(cluster) == []
     assert states(await read(cluster))["Suspended"][0] == "True"
     assert states(await read(cluster))["Suspending"][0] == "False"
+    assert states(await read(cluster))["UpgradeInProgress"] == ("False", "NoActiveCluster")
     await change(fleet, cluster, {"suspend": False})
     assert states(await read(cluster))["Suspended"][0] == "False"
     assert len(await cluster_names(cluster)) == 1

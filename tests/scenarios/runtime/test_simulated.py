@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.recorder import owned
 
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import NotFound
@@ -20,6 +21,8 @@ from fleetqueue.testing import Fleet, FleetCluster
 
 EVENT = Resource("", "v1", "events", "Event")
 SITE = Site(Machine("box", 4, 2**33, 2**36))
+CONTROLLERS = "kube-controller-manager"
+READY_STATUS = "status.conditions[type=Ready].status"
 
 
 class World:
@@ -333,6 +336,9 @@ async def test_pods_leave_a_node_that_fell_silent(fleet: Fleet) -> None:
         ("node.kubernetes.io/unreachable", "NoSchedule"),
     }
     assert condition(await world.pod("p"), "Ready")["status"] == "False"
+    assert "spec.taints" in owned(node)[CONTROLLERS, "Update", ""]
+    for silent in (node, await world.pod("p")):
+        assert READY_STATUS in owned(silent)[CONTROLLERS, "Update", "status"]
     await fleet.passes(seconds=250)
     assert "deletionTimestamp" not in (await world.pod("p"))["metadata"]
     await fleet.passes(seconds=60)
@@ -343,6 +349,8 @@ async def test_pods_leave_a_node_that_fell_silent(fleet: Fleet) -> None:
         "DeletionByTaintManager",
         "Taint manager: deleting due to NoExecute taint",
     )
+    marked = "status.conditions[type=DisruptionTarget].reason"
+    assert marked in owned(pod)[CONTROLLERS, "Update", "status"]
     assert "deletionTimestamp" not in (await world.pod("forever"))["metadata"]
     for name in ("sim-0", "sim-1"):
         up = {"metadata": {"annotations": {"fleetqueue.io/sim-node-down": None}}}

@@ -55,7 +55,10 @@ def holding(*more: Json, **parts: Any) -> Json:
 
 
 def decide(obj: Json, facts: Facts = RUNNING, now: datetime = NOW, **settings: Any) -> Plan:
-    return lifecycle.decide(obj, facts, LifeSettings(**settings), now)
+    plan = lifecycle.decide(obj, facts, LifeSettings(**settings), now)
+    are_told = [isinstance(step, Note) for step in plan.steps]
+    assert are_told == sorted(are_told), "told before it is written"
+    return plan
 
 
 def written(plan: Plan) -> dict[str, tuple[str, str, str]]:
@@ -154,6 +157,12 @@ def test_a_gate_keeps_it_out_and_its_removal_lets_it_in() -> None:
         "Admission is gated by: a.io/x",
     )
     assert notes(plan) == [("Normal", "AdmissionGated", "Workload admission is gated by: a.io/x")]
+
+    # In the older wording too, where the reason is that of all who cannot be tried.
+    plan = decide(gated, explains_waiting=False)
+    assert written(plan)["QuotaReserved"][1] == "Inadmissible"
+    assert [reason for _, reason, _ in notes(plan)] == ["AdmissionGated"]
+    assert not notes(decide(gated, honors_gates=False))
 
     told = condition("QuotaReserved", "False", "AdmissionGated", "Admission is gated by: a.io/x")
     plan = decide(workload(told))

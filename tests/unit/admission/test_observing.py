@@ -16,7 +16,8 @@ from fleetqueue.api.kueue.config import read_configuration
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import format_time
 from fleetqueue.metrics.registry import FOLLOWER, STANDALONE, Metrics
-from fleetqueue.queueing.plan import Plan, Preempt, Wait
+from fleetqueue.queueing.assignment import Assignment
+from fleetqueue.queueing.plan import Decision, FailPlace, Plan, Preempt, Wait
 from fleetqueue.queueing.preemption.targets import Target
 from fleetqueue.queueing.queues import Requeue
 from fleetqueue.queueing.reading import ReadingRules
@@ -70,8 +71,14 @@ def test_what_was_so_before_is_not_counted() -> None:
 def test_a_follower_does_not_count() -> None:
     seen = Observed(role=FOLLOWER)
     seen.observer.workload(workload(), admitted())
+    seen.observer.created(made_at(NOW), NOW)
 
     assert seen.told().value("admitted_workloads_total", cluster_queue="queue") is None
+    assert seen.told().value("workload_creation_latency_seconds_count", job_kind="Job") is None
+
+
+def made_at(when: datetime, kind: str = "Job") -> Json:
+    return {"kind": kind, "metadata": {"creationTimestamp": format_time(when), "generation": 1}}
 
 
 def test_a_finished_workload_without_admission_belongs_to_the_queue_of_its_queue() -> None:
@@ -126,22 +133,29 @@ def test_the_series_of_deleted_queues_go() -> None:
     assert seen.told().of(name="main") == set()
 
 
-def test_preemption_names_the_queue_for_which_room_is_made() -> None:
+BY = Workload(Key("team", "by"), "by", "main", "other", (), NOW, NOW, NOW)
+VICTIM = Workload(Key("team", "w"), "w", "main", "queue", (), NOW, NOW, NOW)
+WAIT = Wait(BY, "WaitingForPreemptedWorkloads", "", Requeue.PENDING_PREEMPTION)
+TARGETS = (Target(VICTIM, "InCohortReclamation"),)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Preempt(BY, Assignment(()), TARGETS, WAIT, WAIT),
+        FailPlace(BY, Assignment(()), "no places", TARGETS),
+    ],
+    ids=["for quota", "for places, later"],
+)
+def test_preemption_names_the_queue_for_which_room_is_made(decision: Decision) -> None:
     seen = Observed()
-    by, victim = head("by", "other"), head("w", "queue")
-    wait = Wait(by, "WaitingForPreemptedWorkloads", "", Requeue.PENDING_PREEMPTION)
-    targets = (Target(victim, "InCohortReclamation"),)
-    seen.observer.cycle(Plan((Preempt(by, Any, targets, wait, wait),), NOW, 1))  # type: ignore[arg-type]
+    seen.observer.cycle(Plan((decision,), NOW, 1))
 
     old = admitted()
     seen.observer.workload(old, status.preempt(old, "InCohortReclamation", "", NOW))
 
     labels = {"preempting_cluster_queue": "other", "reason": "InCohortReclamation"}
     assert seen.told().value("preempted_workloads_total", **labels) == 1
-
-
-def head(name: str, queue: str) -> Workload:
-    return Workload(Key("team", name), name, "main", queue, (), NOW, NOW, NOW)
 
 
 def test_cycles_are_counted_by_whether_anything_was_admitted() -> None:
@@ -170,21 +184,27 @@ def test_the_way_from_job_to_workload_is_measured_for_new_jobs() -> None:
     assert told.value("workload_creation_latency_seconds_sum", job_kind="Job") == 1
 
 
-def test_a_gate_that_is_taken_away_is_measured() -> None:
+GROUP = {"kueue.x-k8s.io/pod-group-name": "w"}
+
+
+@pytest.mark.parametrize("gate", ["admission", "topology", "elastic-job"])
+@pytest.mark.parametrize(
+    ("more", "is_group"),
+    [({}, "false"), ({"labels": GROUP}, "true"), ({"annotations": GROUP}, "true")],
+    ids=["no group", "a group by label", "a group by annotation"],
+)
+def test_a_gate_that_is_taken_away_is_measured(gate: str, more: Json, is_group: str) -> None:
     seen = Observed()
     at = NOW - timedelta(seconds=4)
-    seen.ledger.put_workload(status.reserve(workload(), {"clusterQueue": "queue"}, at))
-    metadata = {
-        "name": "pod",
-        "namespace": "team",
-        "annotations": {"kueue.x-k8s.io/workload": "w"},
-    }
-    gates_ = [{"name": "kueue.x-k8s.io/topology"}, {"name": "example.com/other"}]
+    found = status.reserve(workload(), {"clusterQueue": "queue"}, at)
+    metadata = {"name": "pod", "namespace": "team", **more}
+    gates_ = [{"name": f"kueue.x-k8s.io/{gate}"}, {"name": "example.com/other"}]
     old = {"metadata": metadata, "spec": {"schedulingGates": gates_}}
-    seen.observer.pod(old, {"metadata": metadata, "spec": {"schedulingGates": gates_[1:]}})
-    seen.observer.pod(old, old)
+    new = {"metadata": metadata, "spec": {"schedulingGates": gates_[1:]}}
+    seen.observer.pod(old, new, lambda pod: found)
+    seen.observer.pod(old, old, lambda pod: found)
 
-    labels = {"name": "kueue.x-k8s.io/topology", "cluster_queue": "queue", "is_group": "false"}
+    labels = {"name": f"kueue.x-k8s.io/{gate}", "cluster_queue": "queue", "is_group": is_group}
     told = seen.told()
     assert told.value("pod_scheduling_gate_removal_seconds_count", **labels) == 1
     assert told.value("pod_scheduling_gate_removal_seconds_sum", **labels) == 4

@@ -11,7 +11,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.queueing.reading import ReadingRules
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
-from support.kueue import NAMESPACE, cluster_queue, workload
+from support.kueue import NAMESPACE, cluster_queue, pod_set, workload
 
 pytestmark = pytest.mark.rule("kueue 6.7")
 
@@ -67,6 +67,16 @@ def test_what_decides_is_read_anew(changed: dict[str, Any]) -> None:
     assert after.hash != before.hash
 
 
+@pytest.mark.rule("kueue 8.11")
+def test_a_slice_of_an_elastic_job_is_not_like_others() -> None:
+    other, each = (
+        ledger().read(stored(notes=notes))
+        for notes in ({}, {"kueue.x-k8s.io/workload-slice-name": "w"})
+    )
+    assert (other.is_slice, each.is_slice) == (False, True)
+    assert other.hash != each.hash
+
+
 def test_what_the_namespace_adds_is_read_anew() -> None:
     known = ledger()
     obj = workload("w", sets=[{"name": "main", "count": 1, "template": {"spec": BARE}}])
@@ -75,6 +85,35 @@ def test_what_the_namespace_adds_is_read_anew() -> None:
     limits = [{"type": "Container", "defaultRequest": {"cpu": "3"}}]
     known.namespaces.put_limits(Key(NAMESPACE, "limits"), {"spec": {"limits": limits}})
     assert needs(known.read(obj)) == {"cpu": 3000}
+
+
+@pytest.mark.rule("kueue 6.6")
+@pytest.mark.parametrize(
+    ("said", "count", "cpu"),
+    [
+        ({"count": 4, "resourceUsage": {"cpu": "4"}}, 4, 3000),
+        ({"resourceUsage": {"cpu": "4"}}, 4, 3000),
+        ({}, 4, 0),
+    ],
+    ids=["all is said", "no count", "neither count nor usage"],
+)
+def test_what_an_assignment_does_not_say(said: dict[str, Any], count: int, cpu: int) -> None:
+    reserved = {
+        "type": "QuotaReserved",
+        "status": "True",
+        "reason": "x",
+        "message": "x",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    held = {"name": "main", "flavors": {"cpu": "default"}, **said}
+    status = {
+        "conditions": [reserved],
+        "admission": {"clusterQueue": "queue", "podSetAssignments": [held]},
+        "reclaimablePods": [{"name": "main", "count": 1}],
+    }
+    found = ledger().read(stored(status=status, sets=[pod_set(count=4, cpu="1")]))
+    assert found.assignments[0].count == count
+    assert found.usage().get(("default", "cpu"), 0) == cpu
 
 
 BARE = {"containers": [{"name": "c", "image": "i"}]}

@@ -78,6 +78,43 @@ def test_groups_of_pods_are_numbered_one_after_the_other() -> None:
     assert going(obj, pod("x", 1, **{job: "0"}), pod("y", 0, **second)) == {"x": "a", "y": "b"}
 
 
+@pytest.mark.rule("kueue 8.6")
+def test_workers_of_a_group_are_numbered_after_their_leader() -> None:
+    obj = workload({"a": 1, "b": 1, "c": 1}, {**RANKED, "podSetGroupName": "g"})
+    leader = {"name": "leader", "count": 1, "topologyRequest": {"podSetGroupName": "g"}}
+    obj["spec"]["podSets"].append(leader)
+
+    assert going(obj, pod("x", 1), pod("y", 2)) == {"x": "a", "y": "b"}
+    assert going(obj, pod("x", 1, at="a"), pod("y", 2, at="b"), pod("z", 3)) == {"z": "c"}
+
+
+def test_pods_of_a_slice_that_was_replaced_are_left_to_the_next() -> None:
+    finished = workload({"a": 1})
+    finished["status"]["conditions"].append({"type": "Finished", "status": "True"})
+
+    assert going(finished, pod("x")) == {}
+
+
+STRAYS = {
+    "where it belongs": (workload({"a": 1, "b": 1}), pod("x", at="b"), False),
+    "its place is gone": (workload({"a": 1}), pod("x", at="b"), True),
+    "it waits still": (workload({"a": 1}), pod("x"), False),
+    "of another set": (
+        workload({"a": 1}), pod("x", at="b", **{"kueue.x-k8s.io/podset": "o"}), False),
+    "a set without places": (
+        {**workload({"a": 1}), "status": {"conditions": [], "admission": None}},
+        pod("x", at="b"), False),
+}  # fmt: skip
+
+
+@pytest.mark.rule("kueue 8.8")
+@pytest.mark.parametrize(("obj", "found", "is_astray"), STRAYS.values(), ids=STRAYS)
+def test_pods_are_astray_that_went_where_no_place_is_any_more(
+    obj: Json, found: Json, is_astray: bool
+) -> None:
+    assert ungating.is_astray(obj, found) == is_astray
+
+
 def test_without_numbers_places_are_filled_in_order() -> None:
     obj = workload({"a": 2, "b": 2})
 

@@ -160,3 +160,17 @@ def test_workers_tell_of_their_copies() -> None:
         "  no room",
         "on west: cannot be reached",
     ]
+
+
+@pytest.mark.rule("LIM-2")
+def test_what_is_missing_is_told_of_every_worker() -> None:
+    offered = workload(RESERVED, nominatedClusterNames=["east"])
+    missing = {"west": ["No queue.", "No kind."], "east": ["No room."], "north": []}
+    found = explain("job/x", Known(offered), {"east": "it has no copy"}, missing)
+    assert found[1:] == [
+        "on east: it has no copy",
+        "  No room.",
+        "on west: it cannot run there",
+        "  No queue.",
+        "  No kind.",
+    ]

@@ -27,7 +27,7 @@ class Clock(SystemClock):
 
 @pytest.fixture(scope="module")
 def roles() -> list[Object]:
-    return list(kueue.cluster_roles(kueue.read_options()))
+    return list(kueue.cluster_roles())
 
 
 @pytest.fixture(scope="module")

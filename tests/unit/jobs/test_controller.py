@@ -143,6 +143,18 @@ def test_too_many_owners_are_told() -> None:
     )
 
 
+@pytest.mark.rule("jobs A.3", "kueue 10.3")
+def test_a_workload_that_is_deleted_does_not_wait_for_owners_that_are_gone() -> None:
+    workload = created(job())
+    workload["metadata"]["deletionTimestamp"] = format_time(NOW)
+    child = owned_by(job(), PARENT)
+    assert names(decide(child, workload)) == ["Patch"]
+
+    off = with_settings(skips_ancestors_of_deleted=False)
+    waiting = decide(child, workload, settings=off)
+    assert (waiting.steps, waiting.after) == ([], 5)
+
+
 PARENT = thing(
     "jobset.x-k8s.io/v1alpha2", "JobSet", "parent", labels={f"{K}/queue-name": "lq"}, spec={}
 )

@@ -1,7 +1,16 @@
 """What the annotations of a template ask for, and what is refused of them."""
 
 import pytest
-from tests.support.job_looks import KINDS, job, pods, refusals, sight, thing, with_settings
+from tests.support.job_looks import (
+    KINDS,
+    job,
+    owned_by,
+    pods,
+    refusals,
+    sight,
+    thing,
+    with_settings,
+)
 
 from fleetqueue.jobs.pod_sets import pod_sets_of
 from fleetqueue.kube.resources import Object
@@ -176,3 +185,63 @@ def test_a_group_has_two_pod_sets() -> None:
     [found] = refusals(asking(required_topology="a", group_name="g"))
     detail = "can only define groups of exactly 2 pod sets, got: 1 pod set(s)"
     assert found == f'{PATH}[{GROUP}]: Invalid value: "g": {detail}'
+
+
+SLICED = {f"{K}/podset-slice-required-topology": "rack", f"{K}/podset-slice-size": "2"}
+LAYERED = {LAYERS: '[{"topology":"rack","size":2}]'}
+GROUPED = {f"{K}/podset-required-topology": "rack", GROUP: "g"}
+JOB_SET = thing("jobset.x-k8s.io/v1alpha2", "JobSet", "above")
+LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+REPLICA_SET = thing("apps/v1", "ReplicaSet", "above")
+
+
+def a_pod(annotations: dict[str, str], **more: str) -> Object:
+    return thing("v1", "Pod", "p", annotations={**annotations, **more}, spec=pods()["spec"])
+
+
+def a_set(annotations: dict[str, str]) -> Object:
+    spec = {"replicas": 1, "template": pods(annotations=annotations)}
+    return thing("apps/v1", "StatefulSet", "s", spec=spec)
+
+
+def parts(notes: dict[str, str]) -> dict[str, tuple[Object, str]]:
+    """What is made of a job with those annotations, each with its framework."""
+    held = {**notes, f"{K}/pod-suspending-parent": LWS}
+    in_group = {f"{K}/pod-group-name": "grp", f"{K}/pod-group-total-count": "4"}
+    return {
+        "the pod of a job": (owned_by(a_pod(notes), job()), "pod"),
+        "the pod of a replica set": (owned_by(a_pod(notes), REPLICA_SET), "pod"),
+        "the pod of a stranger": (owned_by(a_pod(notes), thing("a.io/v1", "A", "a")), "pod"),
+        "a pod of a group": (a_pod(notes, **in_group), "pod"),
+        "the job of a jobset": (
+            owned_by(job(queue="", template=pods(annotations=notes)), JOB_SET),
+            "batch/job",
+        ),
+        "the leaders of a set": (a_set(held), "statefulset"),
+        "the workers of a leader": (owned_by(a_set(notes), a_pod({})), "statefulset"),
+    }
+
+
+@pytest.mark.rule("kueue 8.2", "jobs A.13.2")
+@pytest.mark.parametrize("notes", [SLICED, LAYERED, GROUPED], ids=["slices", "layers", "group"])
+@pytest.mark.parametrize("name", parts({}))
+def test_parts_of_a_job_are_not_measured_as_if_they_were_the_whole(
+    name: str, notes: dict[str, str]
+) -> None:
+    made, framework = parts(notes)[name]
+    assert refusals(made, framework=framework) == []
+
+
+def test_what_stands_for_itself_is_measured() -> None:
+    path = "metadata.annotations"
+    assert refusals(a_pod(SLICED), framework="pod") == [
+        f'{path}[{SIZE}]: Invalid value: "2": must not be greater than pod set count 1'
+    ]
+    [told] = refusals(a_set(GROUPED), framework="statefulset")
+    assert "can only define groups of exactly 2 pod sets, got: 1 pod set(s)" in told
+
+
+def test_the_form_of_the_annotations_of_a_pod_counts_in_a_group_too() -> None:
+    notes = {f"{K}/pod-group-name": "grp", f"{K}/pod-group-total-count": "4"}
+    [told] = refusals(a_pod({SLICE: "rack", SIZE: "x"}, **notes), framework="pod")
+    assert told == f'metadata.annotations[{SIZE}]: Invalid value: "x": must be a numeric value'

@@ -1,5 +1,6 @@
 """What any job is given when it is written, and what is refused."""
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.support.job_looks import (
     defaulted,
     job,
     owned_by,
+    pods,
     refusals,
     thing,
     with_settings,
@@ -158,6 +160,67 @@ def test_who_manages_a_job_of_a_queue_with_checks(
     assert defaulted(made, *around, settings=off)["spec"].get("managedBy") == present
 
 
+def serving(kind: str = "Deployment", **more: Any) -> Object:
+    spec = {"replicas": 2, "template": pods()}
+    return thing("apps/v1", kind, "web", spec=spec, status={"readyReplicas": 2}, **more)
+
+
+@pytest.mark.rule("jobs A.2")
+@pytest.mark.rule("kueue 9.2")
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_what_appears_later_is_no_default_for_what_is_there(kind: str) -> None:
+    around = [local_queue("default"), DEFAULT_CLASS]
+    notes = {f"{K}/queue-name": "lq"}
+    for old in (serving(kind), serving(kind, annotations=notes)):
+        new = defaulted(copy.deepcopy(old), *around, old=old, framework=kind.lower())
+        assert new == old
+        assert refusals(new, *around, old=old, framework=kind.lower()) == []
+    queued = serving(kind, labels={f"{K}/queue-name": "lq"})
+    queued["status"] = {}
+    found = defaulted(serving(kind), *around, old=queued, framework=kind.lower())
+    [*_, told] = refusals({**found, "status": {}}, *around, old=queued, framework=kind.lower())
+    assert told.endswith("queue-name must not be empty in namespace with default queue")
+
+
+@pytest.mark.rule("kueue 9.2")
+@pytest.mark.parametrize("kind", ["Job", "Deployment", "StatefulSet", "LeaderWorkerSet"])
+def test_what_is_being_deleted_is_not_touched(kind: str) -> None:
+    """Neither on a change, which some kinds are defaulted on, nor ever."""
+    [found] = [each for each in KINDS.values() if each.resource.kind == kind]
+    spec = {"template": pods(), "leaderWorkerTemplate": {"workerTemplate": pods()}}
+    going = {"deletionTimestamp": "2026-01-01T12:00:00Z"}
+    for labels in ({}, {f"{K}/queue-name": "lq"}):
+        api = found.resource.api_version
+        made = thing(api, kind, "web", labels=labels, spec=copy.deepcopy(spec), **going)
+        around = [local_queue("default"), DEFAULT_CLASS]
+        for old in (None, made):
+            before = copy.deepcopy(made)
+            assert defaulted(made, *around, old=old, framework=found.framework) == before
+
+
+@pytest.mark.rule("jobs A.9")
+def test_what_its_schema_refuses_is_left_to_it() -> None:
+    """Defaults come first."""
+    elastic = {f"{K}/elastic-job": "true"}
+    service = thing("ray.io/v1", "RayService", "s", annotations=elastic, spec={})
+    assert defaulted(service, framework="ray.io/rayservice")["spec"] == {}
+    nameless = {"workerGroupSpecs": [{}]}
+    cluster = thing("ray.io/v1", "RayCluster", "c", annotations=elastic, spec=nameless)
+    assert defaulted(cluster, framework="ray.io/raycluster")["spec"] == {"workerGroupSpecs": [{}]}
+    unnamed = {"schedulingGates": [{}], "containers": []}
+    made = defaulted(job(annotations=elastic, template={"spec": unnamed}))
+    gates = made["spec"]["template"]["spec"]["schedulingGates"]
+    assert gates == [{}, {"name": f"{K}/elastic-job"}]
+
+
+@pytest.mark.rule("jobs A.11")
+@pytest.mark.parametrize("template", [{}, {"spec": {}}, None])
+def test_a_replicated_job_without_a_template(template: Object | None) -> None:
+    spec = {"replicatedJobs": [{"name": "a", "template": template}]}
+    made = thing("jobset.x-k8s.io/v1alpha2", "JobSet", "s", spec=spec)
+    assert refusals(made, framework="jobset.x-k8s.io/jobset") == []
+
+
 @pytest.mark.rule("jobs A.9")
 def test_the_pods_of_an_elastic_job_are_gated() -> None:
     elastic = {f"{K}/elastic-job": "true"}
@@ -234,29 +297,46 @@ def test_what_a_kind_does_not_support() -> None:
     ]
 
 
-JAX_KIND = KINDS["kubeflow.org/jaxjob"]
+def test_a_kind_without_a_group_is_named_as_go_names_it() -> None:
+    made = thing("v1", "Pod", "p", annotations={f"{K}/elastic-job": "true"}, spec=pods()["spec"])
+    assert refusals(made, framework="pod") == [
+        f"metadata.annotations[{K}/elastic-job]: Forbidden: elastic job is not supported for"
+        ' "/v1, Kind=Pod"'
+    ]
+
+
+WITHOUT_WORKLOAD = {"deployment", "leaderworkerset.x-k8s.io/leaderworkerset"}
+"""Whose Workloads are not one for all of it."""
 
 
 @pytest.mark.rule("FLOW-44")
 @pytest.mark.rule("IMP-8")
-def test_every_kind_of_ours_takes_a_workload_that_is_there() -> None:
-    assert all(kind.supports_prebuilt for kind in KINDS.values())
+def test_who_takes_a_workload_that_is_there() -> None:
+    refusing = {name for name, kind in KINDS.items() if not kind.supports_prebuilt}
+    assert refusing == WITHOUT_WORKLOAD
     assert refusals(JAX, framework="kubeflow.org/jaxjob") == []
-    other = replace(JAX_KIND, supports_prebuilt=False)
-    found = validate(other, SETTINGS, Family.of(KINDS.values(), SETTINGS), asked(JAX))
-    assert [str(error) for error in found] == [
-        f"metadata.labels[{K}/prebuilt-workload-name]: Forbidden: Is not supported for"
-        ' "kubeflow.org/v1, Kind=JAXJob"'
+
+
+@pytest.mark.rule("FLOW-44")
+@pytest.mark.parametrize("framework", sorted(WITHOUT_WORKLOAD))
+def test_who_has_no_one_workload_names_none(framework: str) -> None:
+    kind = KINDS[framework]
+    spec = {"template": pods(), "leaderWorkerTemplate": {"workerTemplate": pods()}}
+    notes = {f"{K}/prebuilt-workload-name": "w"}
+    api = kind.resource.api_version
+    made = thing(api, kind.resource.kind, "s", annotations=notes, spec=spec)
+    assert refusals(made, framework=framework) == [
+        f"metadata.annotations[{K}/prebuilt-workload-name]: Forbidden: Is not supported for"
+        f' "{api}, Kind={kind.resource.kind}"'
     ]
 
 
 @pytest.mark.rule("STS-2")
-@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment"])
-def test_a_mirror_that_serves_may_name_its_workload(kind: str) -> None:
+def test_a_mirror_that_serves_may_name_its_workload() -> None:
     spec = {"template": {"metadata": {}, "spec": {"containers": []}}}
     notes = {f"{K}/prebuilt-workload-name": "w"}
-    made = thing("apps/v1", kind, "s", annotations=notes, spec=spec)
-    assert refusals(made, framework=kind.lower()) == []
+    made = thing("apps/v1", "StatefulSet", "s", annotations=notes, spec=spec)
+    assert refusals(made, framework="statefulset") == []
 
 
 def changed(obj: Object, path: tuple[str, ...], value: Any) -> Object:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
+from fleetqueue.base.certificates import KeyKind, key_kind_of
 from fleetqueue.kube import certificates
 from fleetqueue.kube.certificates import Bundle
 
@@ -44,6 +45,18 @@ def test_a_missing_name_asks_for_a_new_certificate(bundle: Bundle) -> None:
     later = certificates.renewed(bundle, [*NAMES, "other"], NOW)
 
     assert certificates.names_of(later.serving) == {*NAMES, "other"}
+
+
+def test_a_key_that_nobody_accepts_is_replaced_and_any_other_stays(bundle: Bundle) -> None:
+    later = certificates.renewed(bundle, NAMES, NOW, KeyKind.RSA)
+
+    assert later.authority == bundle.authority
+    assert key_kind_of(later.serving.parsed()) is KeyKind.RSA
+    later.serving.parsed().verify_directly_issued_by(bundle.authority.parsed())
+    for kind in (None, KeyKind.RSA):
+        assert certificates.renewed(later, NAMES, NOW, kind) is later
+    for kind in (None, KeyKind.CURVE):
+        assert certificates.renewed(bundle, NAMES, NOW, kind) is bundle
 
 
 def test_while_a_new_authority_spreads_the_former_is_trusted_too(bundle: Bundle) -> None:

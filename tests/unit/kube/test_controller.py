@@ -14,9 +14,10 @@ from fleetqueue.api.kueue.v1beta2.workload import Workload
 from fleetqueue.api.meta import Key
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.base.virtual_time import idle
-from fleetqueue.errors import Problem
+from fleetqueue.errors import ClusterError, Problem
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, GiveUp, Result, Watch, owned, owners
+from fleetqueue.kube.errors import Forbidden
 from fleetqueue.kube.frame import Operator, controller_of
 from fleetqueue.kube.leader import LeaderElector, LeadershipLost
 from fleetqueue.kube.manager import Manager
@@ -251,6 +252,50 @@ async def test_several_workers_share_the_work(cluster: Cluster, memory: Any) -> 
 
     async with running(cluster, controller):
         assert len(controller.notes) == 4
+
+
+async def test_a_controller_may_be_added_while_others_work(cluster: Cluster, memory: Any) -> None:
+    memory.put(f"{QUEUES}/main", queue())
+    first, late = Counting(cluster), Counting(cluster)
+    async with running(cluster, first) as manager:
+        manager.add(late)
+        await idle()
+        assert late.seen == []
+
+        await manager.start_added()
+        await idle()
+        assert late.seen == ["main"]
+        assert first.seen == ["main"]
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(("wanted", "workers"), [(5, 5), (0, 1)])
+async def test_so_many_work_as_is_said_and_a_zero_says_nothing(
+    cluster: Cluster, wanted: int, workers: int
+) -> None:
+    manager = Manager(cluster, random=Random(1))
+    controller = Counting(cluster)
+    manager.add(controller)
+
+    manager.set_workers({"LocalQueue.kueue.x-k8s.io": wanted, "Pod": 3})
+
+    assert controller.workers == workers
+
+
+@pytest.mark.rule("kueue 10.1")
+async def test_caches_that_do_not_fill_in_time_end_the_manager(
+    script: Any, client: Any, clock: Any
+) -> None:
+    script.then(*[Forbidden({"message": "not for you", "code": 403})] * 1000)
+    cluster = Cluster(client, clock=clock, random=Random(1), component="tests")
+    manager = Manager(cluster, random=Random(1), sync_seconds_max=30.0)
+    manager.add(Counting(cluster))
+    started = asyncio.get_running_loop().time()
+
+    with pytest.raises(ClusterError, match=r"not full after 30 seconds: .*not for you"):
+        await manager.run()
+
+    assert asyncio.get_running_loop().time() - started == 30.0
 
 
 async def test_a_failing_task_ends_the_manager(cluster: Cluster) -> None:

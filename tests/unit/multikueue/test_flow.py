@@ -10,10 +10,11 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.times import format_time
 from fleetqueue.jobs.settings import JobSettings
-from fleetqueue.multikueue import flow
 from fleetqueue.multikueue.components import Component
 from fleetqueue.multikueue.dispatcher import Nomination
-from fleetqueue.multikueue.flow import Site, Situation
+from fleetqueue.multikueue.flow import deciding
+from fleetqueue.multikueue.flow import steps as flow
+from fleetqueue.multikueue.flow.situation import Site, Situation
 from fleetqueue.multikueue.settings import DispatchGates, DispatchSettings
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -78,7 +79,7 @@ def situation(local: Json, *sites: Site, **options: Any) -> Situation:
 
 
 def steps(seen: Situation, *kinds: type) -> list[Any]:
-    found = flow.decide(seen).steps
+    found = deciding.decide(seen).steps
     return [each for each in found if not kinds or isinstance(each, kinds)]
 
 
@@ -240,6 +241,14 @@ class TestEviction:
 
         assert steps(seen) == [flow.Sync("w1", self.there, makes=False, is_stopped=True)]
 
+    @pytest.mark.parametrize("owners", [[], [{"kind": "Pod", "name": "p", "uid": "1"}]])
+    def test_a_copy_that_no_job_took_up_is_as_good_as_stopped(self, owners: list[Any]) -> None:
+        """It keeps its quota for ever: nobody there gives it back."""
+        there = status.evict(ADMITTED, "Deactivated", "why", NOW)
+        there = {**there, "metadata": {**there["metadata"], "ownerReferences": owners}}
+        [sync] = steps(situation(workload(true("Evicted")), Site("w1", copy=there)), flow.Sync)
+        assert sync.is_stopped is not bool(owners)
+
     @pytest.mark.rule("FLOW-31")
     def test_an_eviction_here_is_told_to_the_worker_once(self) -> None:
         local = workload(true("Evicted", "Preempted", "made room"))
@@ -316,7 +325,7 @@ class TestLoss:
     def test_a_worker_that_is_lost_keeps_the_workload_for_a_while(self) -> None:
         seen = situation(workload(check="Ready", clusterName="w1"), self.lost(600), Site("w2"))
 
-        decision = flow.decide(seen)
+        decision = deciding.decide(seen)
 
         assert (decision.steps, decision.after) == ([], 300.0)
 
@@ -487,15 +496,16 @@ class TestNomination:
             local, Site("lost", is_connected=False), Site("w1"), nominate=lambda: Nomination(None)
         )
 
-        decision = flow.decide(seen)
+        decision = deciding.decide(seen)
 
         assert [each.site for each in decision.steps if isinstance(each, flow.MakeCopy)] == ["w1"]
-        assert decision.note == "cluster nobody: no remote client for nominated cluster"
+        why = "no remote client for nominated cluster"
+        assert decision.note == f"cluster lost: {why}, cluster nobody: {why}"
 
     def test_what_the_dispatcher_says_of_later_is_kept(self) -> None:
         seen = situation(workload(), Site("w1"), nominate=lambda: Nomination(["w1"], after=300.0))
 
-        assert flow.decide(seen).after == 300.0
+        assert deciding.decide(seen).after == 300.0
 
     @pytest.mark.rule("DISP-2")
     @pytest.mark.parametrize("state", ["Retry", "Rejected"])
@@ -514,6 +524,8 @@ class TestComponents:
         )
 
         assert steps(seen) == []
+        # Nobody wakes it when they come.
+        assert deciding.decide(seen).after == 1.0
 
     @pytest.mark.rule("LWS-2")
     def test_only_the_first_is_offered(self) -> None:
@@ -559,7 +571,7 @@ class TestComponents:
         both = [self.component(index, name) for index, name in enumerate(clusters)]
         seen = situation(workload(), Site("w1"), components=both, components_wanted=2)
 
-        assert flow.decide(seen).problem == problem
+        assert deciding.decide(seen).problem == problem
 
 
 PUT_OUT = {**true("Evicted"), "status": "False"}
@@ -581,7 +593,7 @@ class TestWhatMayStillRun:
     ) -> None:
         since = NOW - timedelta(seconds=300)
         lost = Site("w1", is_connected=False, lost_since=since)
-        decision = flow.decide(situation(workload(*evicted), lost, Site("w2"), had=had))
+        decision = deciding.decide(situation(workload(*evicted), lost, Site("w2"), had=had))
         assert (decision.steps == []) is waits
         if waits:
             assert decision.after == 600
@@ -667,7 +679,9 @@ class TestWhileMuchHappens:
 
     @pytest.mark.rule("DISP-2")
     def test_who_is_asked_can_be_known_before_that_is_done(self) -> None:
-        nominated = flow.nominated_by(flow.decide(situation(workload(), Site("w1"), Site("w2"))))
+        nominated = deciding.nominated_by(
+            deciding.decide(situation(workload(), Site("w1"), Site("w2")))
+        )
         assert nominated is not None
         assert nominated["status"]["nominatedClusterNames"] == ["w1", "w2"]
 
@@ -686,4 +700,4 @@ class TestWhileMuchHappens:
         ],
     )
     def test_but_not_where_anything_else_is_done(self, seen: Situation) -> None:
-        assert flow.nominated_by(flow.decide(seen)) is None
+        assert deciding.nominated_by(deciding.decide(seen)) is None

@@ -6,8 +6,10 @@ import pytest
 
 from fleetqueue.api.times import format_time
 from fleetqueue.jobs.settings import JobSettings
-from fleetqueue.multikueue import flow
 from fleetqueue.multikueue.dispatcher import Nomination
+from fleetqueue.multikueue.flow import deciding
+from fleetqueue.multikueue.flow import steps as flow
+from fleetqueue.multikueue.flow.situation import Site, Situation
 from fleetqueue.multikueue.settings import DispatchSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,14 +36,14 @@ def test_the_rest_grows_with_every_return(times: int, ago: int, after: int | Non
         "spec": {"podSets": []},
         "status": {"conditions": [reserved], "admissionChecks": [check]},
     }
-    seen = flow.Situation(
+    seen = Situation(
         workload,
         check,
-        [flow.Site("w1")],
+        [Site("w1")],
         NOW,
         settings=DispatchSettings(jobs=JobSettings()),
         nominate=lambda: Nomination(["w1"]),
     )
-    made = flow.decide(seen)
+    made = deciding.decide(seen)
     assert made.after == after
     assert any(isinstance(each, flow.MakeCopy) for each in made.steps) is (after is None)

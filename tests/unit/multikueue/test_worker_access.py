@@ -31,6 +31,22 @@ def test_every_kind_of_job_can_be_made_changed_and_read(kind: Resource) -> None:
     assert verbs(rules, kind.group, f"{kind.plural}/status") == {"get"}
 
 
+@pytest.mark.rule("RBAC-1")
+def test_a_kind_of_somebody_else_gets_the_same_rights() -> None:
+    rules = worker_access.rules([*EVERY, Resource("example.com", "v1", "foos", "Foo")])
+
+    assert verbs(rules, "example.com", "foos") == set(worker_access.ALL)
+    assert verbs(rules, "example.com", "foos/status") == {"get"}
+
+
+@pytest.mark.rule("RBAC-1")
+def test_a_role_for_some_kinds_has_no_rights_to_others() -> None:
+    jobs = [kind for kind in EVERY if kind.kind == "Job"]
+    groups = {group for rule in worker_access.rules(jobs) for group in rule["apiGroups"]}
+
+    assert groups == {"", "batch", "kueue.x-k8s.io"}
+
+
 @pytest.mark.rule("RBAC-2")
 def test_of_our_own_kinds_workloads_can_be_written_and_queues_only_read() -> None:
     rules = worker_access.rules([], reaches_pods=False)

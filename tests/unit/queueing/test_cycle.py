@@ -1,14 +1,19 @@
 """One cycle: who is tried, in which order, and what those before leave to those after."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from fleetqueue.api.meta import Key
+from fleetqueue.queueing import nomination
+from fleetqueue.queueing.assignment import Record
 from fleetqueue.queueing.nomination import Head, Problem
-from fleetqueue.queueing.plan import Admit, Preempt, Wait, explain
+from fleetqueue.queueing.plan import Admit, FailPlace, Preempt, Wait, explain
 from fleetqueue.queueing.queues import Requeue
 from fleetqueue.queueing.settings import FairSharing, Settings
-from support.cycles import NOW, message, scene, usage, waiting
+from fleetqueue.queueing.turn import Turn
+from support.cycles import NOW, message, scene, told, usage, waiting
 
 pytestmark = [pytest.mark.rule("kueue 5.1"), pytest.mark.rule("kueue 5.7")]
 
@@ -71,6 +76,67 @@ def test_failed_checks_come_before_an_inactive_queue() -> None:
     found.state.inactive.add("team")
     pending = waiting("w@team cpu=1", has_failed_checks=True)
     assert found.cycle(pending) == ["w: wait PendingEvaluation"]
+
+
+@pytest.mark.rule("kueue 5.2", "kueue 5.5")
+def test_flavors_left_to_try_do_not_bring_back_one_that_is_not_tried() -> None:
+    found = scene("team cpu=4")
+    found.state.inactive.add("team")
+    left = Record({"main": {"cpu": 0}}, "", 0, 0)
+    assert left.has_more
+    decided = nomination.nominate(found.state, Head(waiting("w@team cpu=1"), None, left), 1)
+    assert isinstance(decided, Wait)
+    assert not decided.has_more_flavors
+
+
+@pytest.mark.rule("kueue 5.2", "kueue 5.8")
+def test_a_second_pass_in_an_inactive_queue_is_told_why_it_fails() -> None:
+    found = scene("team cpu=4", "w@team cpu=1")
+    found.state.inactive.add("team")
+    held = found.state.holder(Key("default", "w"))
+    assert held is not None
+    (decision,) = found.plan(replace(held, needs_second_pass=True)).decisions
+    assert isinstance(decision, FailPlace)
+    assert (decision.message, decision.targets) == ("ClusterQueue team is inactive", ())
+    assert explain(decision) == []
+
+
+@pytest.mark.rule("kueue 5.7")
+@pytest.mark.parametrize("at", [(nomination, "attempt"), (Turn, "_check")], ids=["try", "turn"])
+def test_one_that_nobody_can_decide_about_harms_nobody_else(
+    at: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, name = at
+    normal = getattr(place, name)
+
+    def fails(one: Any, other: Any, **said: Any) -> Any:
+        workload = getattr(other, "workload", other)
+        if workload.key.name == "bad":
+            found.state.give(greedy)  # What was begun is taken back.
+            raise IndexError("nothing there")
+        return normal(one, other, **said)
+
+    monkeypatch.setattr(place, name, fails)
+    found = scene(LAB)
+    greedy = scene(LAB, "x@a cpu=12").state.holder(Key("default", "x"))
+    assert greedy is not None
+    record = Record({"main": {"cpu": 0}}, "", 0, 0)
+    bad = Head(waiting("bad@a cpu=1"), record=record)
+    plan = found.plan(bad, "v@b cpu=12", "w@c cpu=1")
+
+    assert sorted(map(told, plan.decisions)) == [
+        "bad: wait PendingEvaluation",
+        "v: wait WaitingForQuota",
+        "w: admit default",
+    ]
+    wait = plan.of(Key("default", "bad"))
+    assert isinstance(wait, Wait)
+    assert wait.message == "The workload could not be evaluated: IndexError: nothing there"
+    assert (wait.requeue, wait.has_more_flavors) == (Requeue.GENERIC, False)
+    assert [(str(key), repr(error)) for key, error in plan.failures] == [
+        ("default/bad", "IndexError('nothing there')")
+    ]
+    assert not any(usage(found.state).values())
 
 
 @pytest.mark.rule("kueue 5.2")

@@ -4,8 +4,10 @@ from math import inf
 
 import pytest
 
+from fleetqueue.api.quantity import Quantity
 from fleetqueue.queueing.amounts import AMOUNT_MAX, Amounts
 from fleetqueue.queueing.fairness import Share, Tournament, next_entry, share
+from fleetqueue.queueing.reading_queues import read_weight
 from fleetqueue.queueing.settings import FairSharing, Settings
 from fleetqueue.queueing.workload import Workload
 from fleetqueue.testing.quota_pictures import Pictured, quota_tree, workload
@@ -38,6 +40,14 @@ def test_a_share_is_what_is_borrowed_of_what_can_be_over_the_weight(
     assert share(found.state.node("cq-1")).reported == reported
     assert share(found.state.node("cq-1")).precise == pytest.approx(precise)
     assert share(found.state.node("cq-2")).reported == 0
+
+
+@pytest.mark.rule("kueue 7.6")
+@pytest.mark.parametrize("weight", ["0.29", "290m", "0.57", "0.07", "1.1", "0.3"])
+def test_a_weight_counts_as_it_is_written(weight: str) -> None:
+    read = read_weight({"fairSharing": {"weight": weight}})
+    hundredths = int(Quantity.of(weight).milli_value() // 10)
+    assert Share(hundredths, 100, read).reported == 1000
 
 
 @pytest.mark.rule("kueue 7.6")

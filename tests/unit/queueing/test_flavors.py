@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.queueing import flavors
+from fleetqueue.queueing.assignment import Cause, Mode
 from fleetqueue.queueing.model import PreemptionRules
 from fleetqueue.queueing.plan import Admit, Wait
 from fleetqueue.queueing.settings import Settings
@@ -38,6 +40,8 @@ QUOTA = {
     ),
     "nothing is asked for": ("", "w@team", "admit"),
     "a set that asks for nothing": ("", "w@team a cpu=1 + b", "admit spot +"),
+    "zero of what is covered": ("", "w@team cpu=0", "admit spot"),
+    "zero of what others use up": ("a@team spot:cpu=9", "w@team cpu=0", "admit spot"),
     "zero of what is not covered": ("", "w@team cpu=1 gpu=0", "admit spot"),
     "some of what is not covered": ("", "w@team cpu=1 gpu=1", "wait NoMatchingFlavor"),
 }
@@ -284,6 +288,55 @@ def test_what_does_not_match_is_said() -> None:
     assert said(found, "w@team cpu=1", nodeSelector={"tier": "x"}) == (
         "NoMatchingFlavor: flavor on-demand not found, flavor spot doesn't match node affinity"
     )
+
+
+def bad(operator: str, *values: str, key: str = "tier") -> dict[str, Any]:
+    return affinity([wants(key, *values, operator=operator)])
+
+
+NO_ONE = "for 'Gt', 'Lt' operators, exactly one value is required"
+MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
+    "no number": (bad("Gt"), f"values: Invalid value: []: {NO_ONE}"),
+    "two numbers": (bad("Lt", "1", "2"), f'values: Invalid value: ["1","2"]: {NO_ONE}'),
+    "a word": (
+        bad("Gt", "x"),
+        "values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+    ),
+    "none of which": (
+        bad("In"),
+        "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
+    ),
+    "values of what is there": (
+        bad("Exists", "x"),
+        'values: Invalid value: ["x"]: values set must be empty for exists and does not exist',
+    ),
+    "an unknown operator": (
+        bad("Near", "x"),
+        'operator: Invalid value: "Near": not a valid selector operator',
+    ),
+}
+
+
+@pytest.mark.rule("kueue 5.9", "kueue 8.5")
+@pytest.mark.parametrize(("spec", "error"), MALFORMED.values(), ids=MALFORMED.keys())
+def test_an_affinity_that_cannot_be_understood_is_an_error(
+    spec: dict[str, Any], error: str
+) -> None:
+    found = scene(TWO).flavor("spot", node_labels={"tier": "spot"})
+    told = said(found, "w@team cpu=1", **spec)
+    assert told == f"NoMatchingFlavor: failed to assign flavors to pod set main: {error}"
+    assert found.cycle("v@team cpu=1") == ["v: admit spot"]
+
+
+@pytest.mark.rule("kueue 5.3")
+@pytest.mark.parametrize(
+    "spec",
+    [bad("Gt", key="zone"), affinity([wants("tier", operator="Gt")], [wants("tier", "spot")])],
+    ids=["about another label", "beside a term that matches"],
+)
+def test_what_cannot_be_understood_may_not_matter(spec: dict[str, Any]) -> None:
+    found = scene(TWO).flavor("spot", node_labels={"tier": "spot"})
+    assert found.cycle(with_spec(waiting("w@team cpu=1"), **spec)) == ["w: admit spot"]
 
 
 def test_every_set_of_a_group_must_match() -> None:
@@ -548,3 +601,16 @@ def test_admitting_says_what_the_object_will_hold() -> None:
             }
         ],
     }
+
+
+@pytest.mark.rule("kueue 5.9")
+def test_the_most_severe_cause_of_all_sets_counts() -> None:
+    """Also of one that could preempt, beside one that has no place to be."""
+    found = scene("team cpu=4", "a@team cpu=3 priority=-1")
+    queue = found.state.queues["team"]
+    found.state.put_queue(replace(queue, preemption=PreemptionRules(within="LowerPriority")))
+    assignment = flavors.assign(found.state, waiting("w@team a cpu=2 + b cpu=1"))
+    first, second = assignment.pod_sets
+    assert (first.mode, first.worst_cause()) == (Mode.PREEMPT, Cause.QUOTA)
+    nowhere = replace(second, cause=Cause.PLACES, has_failed=True)
+    assert assignment.with_results([nowhere]).cause is Cause.QUOTA

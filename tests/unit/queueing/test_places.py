@@ -440,6 +440,57 @@ def test_a_single_pod_keeps_its_place() -> None:
     assert decision.held.assignments == holder.assignments
 
 
+@pytest.mark.rule("kueue 8.8", "kueue 10.3")
+@pytest.mark.parametrize("nodes", [("n2",), ("n1", "n2")], ids=["one", "two"])
+def test_a_single_pod_moves_like_others_where_it_is_not_left_alone(nodes: tuple[str, ...]) -> None:
+    settings = Settings(leaves_single_pods=False)
+    found = placing("team tas:cpu=9", settings, tas={"n1": 4, "n2": 2, "n3": 9})
+    holder = lost(*nodes, is_single_pod=True)
+    found.state.hold(holder)
+    (decision,) = found.plan(holder).decisions
+    assert isinstance(decision, Place if len(nodes) == 1 else Evict)
+    assert not isinstance(decision, Place) or decision.held.assignments[0].placement == on(n1=3)
+
+
+PREFERRED = TopologyRequest(preferred=LEVELS[0])
+ANYWHERE = TopologyRequest(is_unconstrained=True)
+UNSUPPORTED = "topology is not supported with ElasticJobsViaWorkloadSlices"
+
+
+@pytest.mark.rule("kueue 8.11")
+@pytest.mark.parametrize(
+    ("topology", "is_slice", "is_on", "refusal"),
+    [
+        (REQUIRED, True, True, f"required {UNSUPPORTED}"),
+        (PREFERRED, True, True, f"preferred {UNSUPPORTED}"),
+        (ANYWHERE, True, True, ""),
+        (REQUIRED, False, True, ""),
+        (REQUIRED, True, False, ""),
+    ],
+    ids=["required", "preferred", "anywhere", "no slice", "switched off"],
+)
+def test_slices_may_not_ask_to_be_close(
+    topology: TopologyRequest, is_slice: bool, is_on: bool, refusal: str
+) -> None:
+    found = placing("team tas:cpu=9", Settings(places_elastic=is_on), tas={"n1": 4})
+    (decision,) = found.plan(asking("w@team cpu=1", topology, is_slice=is_slice)).decisions
+    assert isinstance(decision, Wait if refusal else Admit)
+    assert not isinstance(decision, Wait) or decision.message == (
+        f"failed to assign flavors to pod set main: {refusal}"
+    )
+
+
+@pytest.mark.rule("kueue 8.9")
+@pytest.mark.parametrize("by_prefix", [True, False])
+def test_places_are_told_by_prefix_where_that_is_wanted(by_prefix: bool) -> None:
+    rooms = {f"{pool}-{number}": 1 for pool in ("a-long-name", "b-another") for number in range(9)}
+    found = placing("team tas:cpu=18", Settings(packs_by_prefix=by_prefix), tas=rooms)
+    (decision,) = found.plan(asking("w@team cpu=1 x18", ANYWHERE)).decisions
+    assert isinstance(decision, Admit)
+    (told_,) = decision.admission["podSetAssignments"]
+    assert len(told_["topologyAssignment"]["slices"]) == (2 if by_prefix else 1)
+
+
 @pytest.mark.rule("kueue 8.11")
 def test_a_slice_keeps_the_pods_of_the_one_before_where_they_are() -> None:
     found = placing("team tas:cpu=9", Settings(places_elastic=True), tas={"n1": 4, "n2": 4})

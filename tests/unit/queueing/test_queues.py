@@ -249,6 +249,38 @@ def test_a_preemptor_stays_first_until_it_is_found_unschedulable() -> None:
 
 
 @pytest.mark.rule("kueue 4.2")
+@pytest.mark.parametrize(
+    "why",
+    [Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED, Requeue.PENDING_MIGRATION],
+    ids=lambda why: why.value,
+)
+def test_a_preemptor_that_is_only_passed_over_stays_first(why: Requeue) -> None:
+    queue = queue_of(workload("a"))
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.PENDING_PREEMPTION, NOW)
+    assert queue.pop() is not None
+    queue.requeue(head, why, NOW)
+    queue.put(workload("b", priority=50), NOW)
+
+    assert order_of(queue) == "a b"
+
+
+@pytest.mark.rule("kueue 4.2")
+def test_a_strict_queue_keeps_nobody_first_for_its_preemptions() -> None:
+    queue = queue_of(workload("a"))
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.PENDING_PREEMPTION, NOW)
+    queue.is_strict = True
+    assert queue.pop() is not None
+    queue.requeue(head, Requeue.PENDING_PREEMPTION, NOW)
+    queue.put(workload("b", priority=50), NOW)
+
+    assert order_of(queue) == "b a"
+
+
+@pytest.mark.rule("kueue 4.2")
 def test_a_preemptor_that_is_deleted_gives_way() -> None:
     queue = queue_of(workload("a"))
     head = queue.pop()

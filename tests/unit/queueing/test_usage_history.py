@@ -63,6 +63,9 @@ def test_without_a_half_life_nothing_is_remembered() -> None:
     history.sample({"cpu": 9000}, NOW + HOUR, settings)
     assert (history.consumed, history.updated_at) == ({}, NOW + HOUR)
     assert entry_penalty({"cpu": 9000}, settings) == {"cpu": 0}
+    history.reserve(JOB, entry_penalty({"cpu": 9000}, settings))
+    assert history.admit(JOB, {"cpu": 9000}, NOW + HOUR, settings)
+    assert history.consumed == {}
 
 
 def test_the_first_sample_only_starts_the_clock() -> None:

@@ -1,5 +1,7 @@
 """The stand-in for ssh: how it reads its arguments, and what it sends."""
 
+import socket
+
 import pytest
 
 from fleetqueue.runtime.remote_shell import (
@@ -7,6 +9,7 @@ from fleetqueue.runtime.remote_shell import (
     INPUT,
     OUTPUT,
     Request,
+    Session,
     UsageError,
     frame,
     read_arguments,
@@ -55,3 +58,16 @@ def test_frames_are_taken_as_they_become_complete() -> None:
         found += take_frames(received)
     assert found == sent
     assert not received
+
+
+def test_a_command_that_ends_without_its_input_still_has_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other side is gone before all is sent, and had said before how it ended."""
+    monkeypatch.setattr(Session, "_watch_signals", lambda self: None)
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.setblocking(False)
+        theirs.sendall(frame(EXIT, b"7"))
+        theirs.close()
+        assert Session(ours, Request("h", "true", True)).run() == 7

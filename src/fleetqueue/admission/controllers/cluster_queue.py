@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable
 
 from fleetqueue.admission import counting, kinds
+from fleetqueue.admission.controllers.in_use import kept
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.pacing import Pace, told
-from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.api.meta import Key
-from fleetqueue.kube import finalizers
-from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Look, Patch, Plan
+from fleetqueue.kube.plan import Look, Plan
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.queueing import fairness
@@ -20,11 +18,9 @@ NAME = "kueue-clusterqueue-controller"
 
 def cluster_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
     def decide(look: Look) -> Plan:
-        if is_deleting(look.parent) and not ledger.state.holders.get(look.name):
-            patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
-            if patch is not None:
-                return Plan([Patch(look.parent, patch)])
-        return told(pace, (NAME, look.name), look.parent, describe(ledger, look))
+        return kept(look, lambda name: bool(ledger.state.holders.get(name))) or told(
+            pace, (NAME, look.name), look.parent, describe(ledger, look)
+        )
 
     def later(key: Key) -> float:
         return pace.after((NAME, key.name))

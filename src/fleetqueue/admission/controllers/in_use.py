@@ -14,13 +14,12 @@ from fleetqueue.kube.resources import Object, Resource
 
 
 def flavor_operator(ledger: Ledger) -> Operator:
-    """The finalizer of a flavor is set by its webhook."""
+    """The finalizer of a flavor is set by its webhook; somebody may have taken it away since."""
     return _keeper(
         "kueue-resourceflavor-controller",
         kinds.RESOURCE_FLAVOR,
         lambda name: bool(ledger.queues_with_flavor(name)),
         Follow(kinds.CLUSTER_QUEUE, lambda source, obj: _flavors(obj)),
-        adds=False,
     )
 
 
@@ -45,25 +44,23 @@ def topology_operator(ledger: Ledger) -> Operator:
     )
 
 
-def _keeper(
-    name: str,
-    kind: Resource,
-    is_used: Callable[[str], bool],
-    follow: Follow,
-    *,
-    adds: bool = True,
-) -> Operator:
+def _keeper(name: str, kind: Resource, is_used: Callable[[str], bool], follow: Follow) -> Operator:
     def decide(look: Look) -> Plan:
-        patch = None
-        if not is_deleting(look.parent):
-            patch = finalizers.added(look.parent, RESOURCE_IN_USE_FINALIZER) if adds else None
-        elif not is_used(look.name):
-            patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
-        return NOTHING if patch is None else Plan([Patch(look.parent, patch)])
+        return kept(look, is_used) or NOTHING
 
     return Operator(
         name, kind, decide, follows=(follow,), manager="kueue", decides_deletion=True, workers=1
     )
+
+
+def kept(look: Look, is_used: Callable[[str], bool]) -> Plan | None:
+    """What makes it stay until nothing uses it any more; None: it is as it should be."""
+    patch = None
+    if not is_deleting(look.parent):
+        patch = finalizers.added(look.parent, RESOURCE_IN_USE_FINALIZER)
+    elif not is_used(look.name):
+        patch = finalizers.removed(look.parent, RESOURCE_IN_USE_FINALIZER)
+    return None if patch is None else Plan([Patch(look.parent, patch)])
 
 
 def _flavors(queue: Object) -> Iterable[Key]:

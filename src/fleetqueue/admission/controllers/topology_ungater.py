@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fleetqueue.admission import kinds, ungating
+from fleetqueue.admission.pod_workloads import INDEX as SLICES
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
@@ -12,6 +13,7 @@ from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import Object, key_of
 
 BY_WORKLOAD = "workload"
+"""Pods by the workload that they name, or by the first slice of their job: see `home_of`."""
 
 
 class TopologyUngater(Controller[Object]):
@@ -22,8 +24,9 @@ class TopologyUngater(Controller[Object]):
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.workers = 4
-        self.watches = (Watch(kinds.POD, wakes=_workloads_of, when=_matters),)
-        cluster.informer(kinds.POD, indexes={BY_WORKLOAD: _workloads_of})
+        self.watches = (Watch(kinds.POD, wakes=self._workloads_of, when=_matters),)
+        cluster.informer(kinds.POD, indexes={BY_WORKLOAD: _homes})
+        cluster.informer(kinds.WORKLOAD, indexes={SLICES.name: SLICES.values})
 
     def wanted(self, old: Object | None, new: Object | None, /) -> bool:
         return new is not None and status.is_admitted(new) and _has_places(new)
@@ -31,7 +34,7 @@ class TopologyUngater(Controller[Object]):
     async def reconcile(self, workload: Object, /) -> Result:
         if not _has_places(workload):
             return DONE
-        pods = self._cluster.cached_by(kinds.POD, BY_WORKLOAD, key_of(workload))
+        pods = self._cluster.cached_by(kinds.POD, BY_WORKLOAD, home_of(workload))
         for going in ungating.decide(workload, [pod for pod in pods if not _has_ended(pod)]):
             key = key_of(going.pod)
             try:
@@ -42,6 +45,22 @@ class TopologyUngater(Controller[Object]):
                 continue
         return DONE
 
+    def _workloads_of(self, pod: Object) -> Iterable[Key]:
+        """The one that it names; a later slice of the job may have let it in."""
+        name, namespace = _named(pod), key_of(pod).namespace
+        if not name:
+            return []
+        if not (shared := ungating.slice_name(pod)):
+            return [Key(namespace, name)]
+        slices = self._cluster.cached_by(kinds.WORKLOAD, SLICES.name, Key(namespace, shared))
+        return [Key(namespace, name), *(key_of(each) for each in slices)]
+
+
+def home_of(workload: Object) -> Key:
+    """What its pods are found by."""
+    key = key_of(workload)
+    return Key(key.namespace, ungating.slice_name(workload) or key.name)
+
 
 def patch_for(going: ungating.Going) -> Object:
     gates = going.pod["spec"].get("schedulingGates") or ()
@@ -51,9 +70,13 @@ def patch_for(going: ungating.Going) -> Object:
     return {"metadata": metadata, "spec": spec}
 
 
-def _workloads_of(pod: Object) -> Iterable[Key]:
-    name = (pod["metadata"].get("annotations") or {}).get(labels.WORKLOAD)
-    return [Key(key_of(pod).namespace, name)] if name else []
+def _homes(pod: Object) -> Iterable[Key]:
+    name = _named(pod)
+    return [Key(key_of(pod).namespace, ungating.slice_name(pod) or name)] if name else []
+
+
+def _named(pod: Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(labels.WORKLOAD) or "")
 
 
 def _matters(old: Object | None, new: Object | None) -> bool:

@@ -14,9 +14,9 @@ from fleetqueue.api.foreign.schema import (
 from fleetqueue.api.kinds import AGE, Column, Kind, Scale
 
 RESTART_POLICIES = (
+    "Default",
     "RecreateGroupOnPodRestart",
     "RecreateGroupAfterStart",
-    "Default",
     "None",
 )
 

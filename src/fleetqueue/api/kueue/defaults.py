@@ -7,6 +7,16 @@ from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.base import codec
 
 Json = dict[str, Any]
+CHOICES = {
+    "queueingStrategy": "BestEffortFIFO",
+    "stopPolicy": "None",
+    "flavorFungibility.whenCanBorrow": "MayStopSearch",
+    "flavorFungibility.whenCanPreempt": "TryNextFlavor",
+    "preemption.reclaimWithinCohort": "Never",
+    "preemption.withinClusterQueue": "Never",
+    "preemption.borrowWithinCohort.policy": "Never",
+}
+"""What an empty word means in the spec of a ClusterQueue."""
 
 
 def defaulted(obj: Json, partial_admission: bool = True) -> Json:
@@ -27,8 +37,19 @@ def _hold_while_in_use(obj: Json) -> None:
         metadata["finalizers"] = [*finalizers, RESOURCE_IN_USE_FINALIZER]
 
 
+def _complete_queue(queue: Json) -> None:
+    _hold_while_in_use(queue)
+    for path, default in CHOICES.items():
+        *parents, name = path.split(".")
+        found: Any = queue.get("spec")
+        for each in parents:
+            found = found.get(each) if isinstance(found, dict) else None
+        if isinstance(found, dict) and found.get(name) == "":
+            found[name] = default
+
+
 _STEPS: dict[str, Callable[[Json], None]] = {
-    "ClusterQueue": _hold_while_in_use,
+    "ClusterQueue": _complete_queue,
     "ResourceFlavor": _hold_while_in_use,
 }
 

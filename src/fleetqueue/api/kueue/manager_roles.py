@@ -52,9 +52,11 @@ def manager_roles(
     jobs: Iterable[JobKind],
     reads: Iterable[JobKind],
     registered: Iterable[tuple[str, str, Sequence[str]]],
+    lease_namespace: str = "",
 ) -> Iterator[Json]:
     """`reads`: other kinds that are looked at; `registered`: group, resource and names of the
-    objects that must name our certificate authority.
+    objects that must name our certificate authority; `lease_namespace`: where the leader is
+    elected, if not at home.
     """
     yield {
         "apiVersion": "v1",
@@ -70,7 +72,7 @@ def manager_roles(
         ("metrics-reader-rolebinding", "metrics-reader"),
     ):
         yield _cluster_binding(name, role, namespace)
-    yield from _namespaced_roles(namespace)
+    yield from _namespaced_roles(namespace, lease_namespace or namespace)
     reader = "extension-apiserver-authentication-reader"
     yield _binding("visibility-server-auth-reader", "kube-system", reader, namespace)
 
@@ -108,19 +110,22 @@ def _review_rules() -> list[Json]:
     ]
 
 
-def _namespaced_roles(namespace: str) -> Iterator[Json]:
-    """What is only needed at home: the lease, and Secrets."""
+def _namespaced_roles(namespace: str, lease_namespace: str) -> Iterator[Json]:
+    """What is only needed in one place: the lease, and Secrets."""
     leases = _rule("coordination.k8s.io", ["leases"], ["create", "get", "patch", "update"])
     secrets = _rule("", ["secrets"], [*READ, "create", "patch"])
-    for name, rule in (("leader-election", leases), ("manager-secrets", secrets)):
+    for name, at, rule in (
+        ("leader-election", lease_namespace, leases),
+        ("manager-secrets", namespace, secrets),
+    ):
         yield {
             "apiVersion": f"{RBAC}/v1",
             "kind": "Role",
-            "metadata": {"name": f"{PREFIX}-{name}-role", "namespace": namespace},
+            "metadata": {"name": f"{PREFIX}-{name}-role", "namespace": at},
             "rules": [rule],
         }
         role = f"{PREFIX}-{name}-role"
-        yield _binding(f"{name}-rolebinding", namespace, role, namespace)
+        yield _binding(f"{name}-rolebinding", at, role, namespace)
 
 
 def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Json:

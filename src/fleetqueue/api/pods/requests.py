@@ -25,9 +25,10 @@ def amounts_of(quantities: Mapping[str, Any] | None) -> Amounts:
     return {name: _whole(name, str(value)) for name, value in (quantities or {}).items()}
 
 
-def pod_requests(spec: Object) -> Amounts:
+def pod_requests(spec: Object, *, keeps_zeros: bool = False) -> Amounts:
     """What has to be free: containers and sidecars together, or the largest init container with the
-    sidecars that run before it, whichever is more; and the overhead.
+    sidecars that run before it, whichever is more; and the overhead. `keeps_zeros`: with what is
+    asked for and none of it.
     """
     total = _aggregated(spec, _requests)
     own = spec.get("resources") or {}
@@ -35,7 +36,7 @@ def pod_requests(spec: Object) -> Amounts:
         if name in _POD_LEVEL or name.startswith(_HUGE_PAGES):
             total[name] = value
     _add(total, amounts_of(spec.get("overhead")))
-    return {name: value for name, value in total.items() if value}
+    return {name: value for name, value in total.items() if value or keeps_zeros}
 
 
 def weighed_requests(spec: Object) -> tuple[int, int]:
@@ -87,7 +88,7 @@ def _add(total: Amounts, more: Amounts) -> None:
 
 def _raise_to(total: Amounts, least: Iterable[tuple[str, int]]) -> None:
     for name, value in least:
-        if value > total.get(name, 0):
+        if name not in total or value > total[name]:
             total[name] = value
 
 

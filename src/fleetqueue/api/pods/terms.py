@@ -182,5 +182,6 @@ def _selector(selector: Mapping[str, Any] | None) -> LabelSelector:
 
 
 def _requirement(raw: Object) -> Requirement:
-    operator = _OPERATORS.get(raw.get("operator") or "", "in")
-    return Requirement(raw.get("key") or "", operator, tuple(raw.get("values") or ()))
+    said = str(raw.get("operator") or "")
+    values = tuple(raw.get("values") or ())
+    return Requirement(raw.get("key") or "", _OPERATORS.get(said, said), values)

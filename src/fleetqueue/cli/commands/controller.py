@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 
 from fleetqueue.base import garbage
 from fleetqueue.base.loops import new_runner
-from fleetqueue.cli import flags, hub_flags, member_flags
+from fleetqueue.cli import dispatch_flags, flags, hub_flags, member_flags
 from fleetqueue.cli.attaching import CLUSTER, WEBHOOK_URL, attaching, read_options, with_all
 
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Log what the controllers do.")
@@ -40,6 +41,7 @@ ZAP = (
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Work only while holding the lease, unless the configuration says that nobody"
               " does.")  # fmt: skip
+@dispatch_flags.dispatching
 @with_all(ZAP)
 @VERBOSE
 @click.pass_context
@@ -62,9 +64,11 @@ def controller(
         return
     from fleetqueue import attached
 
+    sent = dispatch_flags.taken(options)
     read = read_options(
         **options, host=webhook_host, port=webhook_port, leads_alone=not leader_elect
     )
+    read = replace(read, kueue=replace(read.kueue, **sent))
     _run(attached.run(read), verbose or zap_log_level not in QUIET)
 
 

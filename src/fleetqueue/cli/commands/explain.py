@@ -8,16 +8,22 @@ import click
 
 if TYPE_CHECKING:
     from fleetqueue.cli.explaining import Asked, Known, Place
+    from fleetqueue.cli.preflighting import Subject
     from fleetqueue.kube.client import Client
     from fleetqueue.multikueue.reach.search import Search
+    from fleetqueue.multikueue.session import Connect
 
 Object = dict[str, Any]
+PATIENCE_SECONDS = 10.0
+"""A worker that takes longer to answer is not waited for."""
 
 
 @click.command(
     help="Say whether a job runs, and if not, why not.\n\n"
-    "JOB is a name, a kind and a name (pytorchjob/train), or workload/NAME. Workers that were "
-    "offered the job are asked too, where you may read the Secrets with their kubeconfigs."
+    "JOB is a name, a kind and a name (pytorchjob/train), or workload/NAME. The workers that it "
+    "may go to are asked too, where you may read the Secrets with their kubeconfigs: what each "
+    "says of its copy, and what the job would miss there, such as a LocalQueue, a namespace, "
+    "quota, a training runtime or its own kind."
 )
 @click.argument("job")
 @click.option("-n", "--namespace", default="", help="Where the job is.")
@@ -45,12 +51,16 @@ async def _explain(
 
     client = fleets.open_client(find_access(kubeconfig, context))
     try:
-        return await told(client, namespace or client.namespace, job, system_namespace)
+        space = namespace or client.namespace
+        return await told(client, space, job, system_namespace, fleets.open_client)
     finally:
         await client.close()
 
 
-async def told(client: "Client", namespace: str, job: str, system_namespace: str) -> list[str]:
+async def told(
+    client: "Client", namespace: str, job: str, system_namespace: str, connect: "Connect"
+) -> list[str]:
+    """`connect`: makes clients of workers."""
     from fleetqueue.cli.explaining import explain
     from fleetqueue.multikueue.reach.search import Search
 
@@ -60,9 +70,67 @@ async def told(client: "Client", namespace: str, job: str, system_namespace: str
     workloads = await search.workloads(kind, name)
     for workload in workloads:
         title = job if len(workloads) == 1 else f"{job} (workload {workload['metadata']['name']})"
-        workers = {each: await _there(search, each, workload) for each in _offered(workload)}
-        lines += explain(title, await _known(client, workload), workers)
+        workers, missing = await _Asking(client, search, connect, workload).run()
+        lines += explain(title, await _known(client, workload), workers, missing)
     return lines
+
+
+class _Asking:
+    """The workers, about one workload."""
+
+    def __init__(
+        self, manager: "Client", search: "Search", connect: "Connect", workload: Object
+    ) -> None:
+        self._manager, self._search, self._connect = manager, search, connect
+        self._workload = workload
+        self._workers: dict[str, Asked] = {}
+        self._missing: dict[str, list[str]] = {}
+
+    async def run(self) -> "tuple[dict[str, Asked], dict[str, list[str]]]":
+        """What those say that were offered it, and what is missing on all that it may go to."""
+        from fleetqueue.cli import preflighting
+
+        offered, clusters = _offered(self._workload), dict[str, Object]()
+        subject = preflighting.Subject(self._workload)
+        if _waits(self._workload):
+            clusters = await preflighting.workers_of(self._manager, self._workload)
+            subject = await preflighting.subject_of(self._manager, self._workload)
+        names = dict.fromkeys([*offered, *clusters])
+        await asyncio.gather(
+            *(self._ask(name, name in offered, clusters.get(name), subject) for name in names)
+        )
+        return self._workers, self._missing
+
+    async def _ask(
+        self, name: str, is_offered: bool, cluster: Object | None, subject: "Subject"
+    ) -> None:
+        from fleetqueue.cli import preflighting
+        from fleetqueue.errors import FleetqueueError
+
+        lost = [] if cluster is None else preflighting.lost(subject, cluster)
+        self._missing[name] = lost
+        try:
+            client = self._connect(await self._search.access(name))
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    if is_offered:
+                        self._workers[name] = await _copy(client, self._workload)
+                    if cluster is not None and not lost:
+                        self._missing[name] = await preflighting.missing(client, name, subject)
+            finally:
+                await client.close()
+        except (FleetqueueError, TimeoutError) as error:
+            if is_offered or not lost:
+                self._workers[name] = str(error) or "it does not answer"
+
+
+def _waits(workload: Object) -> bool:
+    """Whether it may still be sent to somebody."""
+    from fleetqueue.api.kueue import admission_status as status
+
+    is_over = status.is_finished(workload) or status.is_admitted(workload)
+    sent = (workload.get("status") or {}).get("clusterName")
+    return status.is_active(workload) and not is_over and not sent
 
 
 def _offered(workload: Object) -> list[str]:
@@ -78,24 +146,16 @@ def _offered(workload: Object) -> list[str]:
     )
 
 
-async def _there(search: "Search", worker: str, workload: Object) -> "Asked":
-    from fleetqueue.cli import fleets
-    from fleetqueue.errors import FleetqueueError
+async def _copy(worker: "Client", workload: Object) -> "Asked":
     from fleetqueue.kube.errors import NotFound
     from fleetqueue.multikueue import kinds
 
     metadata = workload["metadata"]
     try:
-        client = fleets.open_client(await search.access(worker))
-        try:
-            copy = await client.get(kinds.WORKLOAD, metadata["name"], metadata["namespace"])
-            return await _known(client, copy)
-        finally:
-            await client.close()
+        copy = await worker.get(kinds.WORKLOAD, metadata["name"], metadata["namespace"])
     except NotFound:
         return "it has no copy"
-    except FleetqueueError as error:
-        return str(error)
+    return await _known(worker, copy)
 
 
 async def _known(client: "Client", workload: Object) -> "Known":

@@ -28,6 +28,11 @@ from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG
               help="A label of its MultiKueueCluster or MemberCluster.")  # fmt: skip
 @click.option("--config", "config_name", default="multikueue", show_default=True,
               help="The MultiKueueConfig that lists it; empty: none.")  # fmt: skip
+@click.option("--framework", "frameworks", multiple=True, metavar="NAME",
+              help="A kind of job that the manager may send there: batch/job, or "
+              "Kind.version.group for one of multiKueue.externalFrameworks, which is added to the "
+              "others. Can be given several times.  [default: every kind that we know]"
+              )  # fmt: skip
 @click.option("--fleet", "is_member", is_flag=True, help="Make it a member of a hub instead.")
 @DIRECTORY
 @MANAGER_KUBECONFIG
@@ -39,13 +44,18 @@ def join(
     server: str,
     labels: tuple[str, ...],
     config_name: str,
+    frameworks: tuple[str, ...],
     is_member: bool,
     directory: Path,
     manager_kubeconfig: Path | None,
     manager_context: str,
 ) -> None:
     from fleetqueue.cli import fleets
+    from fleetqueue.cli.frameworks import kinds_of
 
+    if is_member and frameworks:
+        raise click.UsageError("--framework is for workers: a member runs what is placed on it")
+    jobs = kinds_of(frameworks)
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     worker = fleets.access(kubeconfig, context)
     pairs = dict(_pair(each) for each in labels)
@@ -61,7 +71,8 @@ def join(
         click.echo("a cluster of fleetqueue runs its agent by itself; on another one run:")
         click.echo("  fleetqueue install member; fleetqueue controller member")
         return
-    asyncio.run(fleets.join(manager, worker, called, server or worker.server, pairs, config_name))
+    server = server or worker.server
+    asyncio.run(fleets.join(manager, worker, called, server, pairs, config_name, jobs))
     click.echo(f"joined: MultiKueueCluster/{called}")
     click.echo(f"watch it connect: kubectl get multikueuecluster {called}")
     click.echo("it takes jobs of the queues that it has too: a LocalQueue of the same name")

@@ -4,11 +4,12 @@ import gc
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleetqueue.base.loops import new_runner
+from fleetqueue.cli import dispatch_flags
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions
@@ -71,6 +72,7 @@ class LogLines(logging.Formatter):
               default=None, help="Kueue's configuration file; without one every kind of job is "
               "queued.")  # fmt: skip
 @click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false.")
+@dispatch_flags.dispatching
 @click.option("--hub/--no-hub", default=False, show_default=True,
               help="Place objects on member clusters, as KubeFleet does.")  # fmt: skip
 @click.option("--dashboard-port", type=click.IntRange(0, 65535), default=0, metavar="PORT",
@@ -95,17 +97,19 @@ def serve(
     hub: bool,
     dashboard_port: int,
     verbose: bool,
+    **given: Any,
 ) -> None:
     # Nearly all that is made until the server answers stays; collecting meanwhile is waste.
     gc.disable()
     from fleetqueue.app import ServeOptions
 
+    sent = dispatch_flags.taken(given)
     log = logging.StreamHandler()
     log.setFormatter(LogLines())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[log])
     live = _live(data, simulate, nodes, gpus, images) if runtime else None
     if live is not None:
-        queueing = _kueue(config, feature_gates) if queues else None
+        queueing = replace(_kueue(config, feature_gates), **sent) if queues else None
         live = replace(live, namespaces=namespaces, kueue=queueing, hub=_hub() if hub else None)
     options = ServeOptions(
         data, port, host, durability, token_auth_file, tls_san, live, dashboard_port

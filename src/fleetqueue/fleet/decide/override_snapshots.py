@@ -1,7 +1,6 @@
 """The snapshots of an override: which the next one is, and which are too old to be kept."""
 
 import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -75,9 +74,7 @@ def index_of(snapshot: Json) -> int:
 def spec_hash(spec: Json) -> str:
     """In base64 the hexadecimal digits, as the snapshot has them."""
     text = json.dumps(_ordered(spec), separators=(",", ":"), ensure_ascii=False)
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return base64.b64encode(hashlib.sha256(text.encode()).hexdigest().encode()).decode()
+    return base64.b64encode(naming.text_hash(text).encode()).decode()
 
 
 def _ordered(value: Any) -> Any:

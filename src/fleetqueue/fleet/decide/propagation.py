@@ -70,8 +70,6 @@ class Propagation:
     skipped_namespaces: frozenset[str] = frozenset()
     has_workloads: bool = True
     """Whether pods run on the hub, so that claims belong to it."""
-    is_job_aware: bool = True
-    """Whether the Workloads that stand for jobs stay on the hub; members make their own."""
 
     def allows_kind(self, group: str, version: str, kind: str) -> bool:
         """Kinds that are not allowed are never selected and never watched."""
@@ -83,8 +81,12 @@ class Propagation:
         """Whether a namespace may be propagated with what is in it."""
         return naming.is_selectable_namespace(name) and name not in self.skipped_namespaces
 
-    def allows_object(self, obj: Json, has_service: Callable[[str, str], bool]) -> bool:
-        """Whether an object is one that users made; `has_service` is asked by namespace, name."""
+    def allows_object(
+        self, obj: Json, has_service: Callable[[str, str], bool], *, is_job_aware: bool
+    ) -> bool:
+        """Whether an object is one that users made; `has_service` is asked by namespace, name.
+        `is_job_aware`: Workloads that stand for jobs stay on the hub; members make their own.
+        """
         metadata = obj["metadata"]
         if metadata.get("deletionTimestamp"):
             return False
@@ -104,7 +106,7 @@ class Propagation:
             case ("", "PersistentVolumeClaim"):
                 return not self.has_workloads
             case ("kueue.x-k8s.io", "Workload"):
-                return not (self.is_job_aware and metadata.get("ownerReferences"))
+                return not (is_job_aware and metadata.get("ownerReferences"))
         return True
 
 
@@ -136,7 +138,6 @@ def propagation(
     skipped_namespaces: Iterable[str],
     *,
     has_workloads: bool,
-    is_job_aware: bool = True,
 ) -> Propagation:
     """From the flags of a hub; naming both lists is a mistake."""
     if skipped and allowed:
@@ -144,7 +145,7 @@ def propagation(
             "skipped-propagating-apis and allowed-propagating-apis are mutually exclusive"
         )
     names = frozenset(skipped_namespaces)
-    return Propagation(parse_apis(skipped), parse_apis(allowed), names, has_workloads, is_job_aware)
+    return Propagation(parse_apis(skipped), parse_apis(allowed), names, has_workloads)
 
 
 def _is_skipped(group: str, kind: str) -> bool:

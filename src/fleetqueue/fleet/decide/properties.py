@@ -133,9 +133,11 @@ def machine_size(node: Json) -> str:
 
 
 def machine_counts(nodes: Iterable[Json]) -> dict[str, str]:
+    """By the older label alone, as upstream; a price may be found by the newer one too."""
     counts: dict[str, int] = {}
     for node in nodes:
-        name = properties.machine_count(machine_size(node))
+        held = node["metadata"].get("labels") or {}
+        name = properties.machine_count(held.get(INSTANCE_TYPES[0]) or UNDEFINED)
         counts[name] = counts.get(name, 0) + 1
     return {name: str(count) for name, count in sorted(counts.items())}
 

@@ -123,6 +123,7 @@ class _Sorted:
     def __init__(self, limits: Limits, is_current: Callable[[Json], bool], now: datetime) -> None:
         self._limits, self._is_current, self._now = limits, is_current, now
         self._unscheduled: list[Json] = []
+        self._unused: list[Json] = []
         self._failed: list[Json] = []
         self._outdated: list[Json] = []
         self._unbound: list[Json] = []
@@ -135,6 +136,8 @@ class _Sorted:
         is_ready = self._count(binding)
         if bindings.is_deleting(binding):
             self._going += is_ready
+        elif _was_never_used(binding):
+            self._unused.append(binding)
         elif bindings.state(binding) == BindingState.UNSCHEDULED:
             self._unscheduled.append(binding)
         elif bindings.state(binding) == BindingState.BOUND and self._is_current(binding):
@@ -158,7 +161,7 @@ class _Sorted:
         updates = max(0, removals - len(removed))
         return Rollout(
             changed=[*self._failed, *self._outdated[:updates], *self._unbound[:additions]],
-            removed=removed,
+            removed=[*self._unused, *removed],
             blocked=[*self._outdated[updates:], *self._unbound[additions:]],
             current=self._current,
             seconds=self._look_again(
@@ -170,7 +173,7 @@ class _Sorted:
 
     def _count(self, binding: Json) -> bool:
         """Whether it is ready; only what is or was delivered can be."""
-        if bindings.state(binding) == BindingState.SCHEDULED:
+        if bindings.state(binding) == BindingState.SCHEDULED or _was_never_used(binding):
             return False
         span = self._limits.unavailable_seconds
         seconds = bindings.seconds_until_ready(binding, self._now, span)
@@ -186,6 +189,14 @@ class _Sorted:
         if is_done:
             return None
         return min([*self._waits, self._limits.unavailable_seconds]) or None
+
+
+def _was_never_used(binding: Json) -> bool:
+    """Whether its cluster was given up before it got anything: no limit has to do with that, and
+    two of them would keep a placement of one cluster from ever beginning.
+    """
+    is_out = bindings.state(binding) == BindingState.UNSCHEDULED
+    return is_out and not bindings.resource_snapshot(binding)
 
 
 def _clusters_being_left(found: Iterable[Json]) -> set[str]:

@@ -13,6 +13,7 @@ from fleetqueue.fleet.decide import bindings, envelopes, snapshots
 from fleetqueue.fleet.decide.overrides import Overrides
 
 Json = dict[str, Any]
+ABANDON = "Abandon"
 ENVELOPE_LABELS = (labels.ENVELOPE_TYPE, labels.ENVELOPE_NAME, labels.ENVELOPE_NAMESPACE)
 
 
@@ -56,9 +57,17 @@ def options_of(placement: Json | None) -> Options:
     annotations = placement["metadata"].get("annotations") or {}
     return Options(
         strategy.get("reportBackStrategy"),
-        str(deletion.get("propagationPolicy") or ""),
+        ABANDON if deletion.get("propagationPolicy") == ABANDON else "",
         str(annotations.get(labels.KUEUE_AWARE) or ""),
     )
+
+
+def without_abandoning(work: Json) -> Json | None:
+    """What takes away that a Work leaves on its member what it delivered; None: it does not."""
+    annotations = work["metadata"].get("annotations") or {}
+    if labels.DELETE_PROPAGATION_POLICY not in annotations:
+        return None
+    return {"metadata": {"annotations": {labels.DELETE_PROPAGATION_POLICY: None}}}
 
 
 def wanted(

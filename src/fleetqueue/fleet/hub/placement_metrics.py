@@ -11,7 +11,7 @@ NAMES = {
     "ResourcePlacement": "resource-placement-controller",
 }
 TIME = "fleet_workload_reconcile_time_seconds"
-RESULTS = ("success", "error", "requeue_after")
+RESULTS = ("success", "error", "requeue", "requeue_after")
 
 
 class LoopReadings:

@@ -5,6 +5,7 @@ their kind.
 import asyncio
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 from fleetqueue.errors import ClusterError, UserError
 from fleetqueue.fleet.decide import propagation, selection
@@ -44,7 +45,6 @@ class Selector:
             settings.allowed_apis,
             settings.skipped_namespaces,
             has_workloads=settings.enable_workload,
-            is_job_aware=settings.is_job_aware,
         )
         self.on_follow: Callable[[Resource, Informer[Object]], None] | None = None
         """Told of every kind that is read for the first time."""
@@ -109,11 +109,11 @@ class Selector:
         _check_scope(scope, placement, resource, home)
         await self.follow(resource)
         where = _namespace(placement) if scope.is_namespaced else home
-        return self._matching(resource, term, where if resource.namespaced else "")
+        return self._matching(placement, resource, term, where if resource.namespaced else "")
 
     async def _namespaces(self, placement: Object, term: Object) -> list[Object]:
         await self.follow(NAMESPACES)
-        found = self._matching(NAMESPACES, term, "")
+        found = self._matching(placement, NAMESPACES, term, "")
         if selection.selection_scope(term) != selection.WITH_RESOURCES:
             return found
         for each in found:
@@ -129,7 +129,7 @@ class Selector:
                 obj
                 for namespace in found
                 for resource in contents
-                for obj in self._matching(resource, {}, namespace["metadata"]["name"])
+                for obj in self._matching(placement, resource, {}, namespace["metadata"]["name"])
             ),
         ]
 
@@ -139,8 +139,15 @@ class Selector:
         await self.follow(*found)
         return found
 
-    def _matching(self, resource: Resource, term: Object, namespace: str) -> list[Object]:
+    def _matching(
+        self, placement: Object, resource: Resource, term: Object, namespace: str
+    ) -> list[Object]:
         found: Iterable[Object]
+        allows = partial(
+            self.propagation.allows_object,
+            has_service=self._has_service,
+            is_job_aware=self.is_job_aware(placement),
+        )
         if term.get("name"):
             one = self.cluster.cached(resource, term["name"], namespace)
             found = [] if one is None else [one]
@@ -151,8 +158,7 @@ class Selector:
         return [
             _named(obj, resource)
             for obj in found
-            if selection.matches(term, obj)
-            and self.propagation.allows_object(_named(obj, resource), self._has_service)
+            if selection.matches(term, obj) and allows(_named(obj, resource))
         ]
 
     def _has_service(self, namespace: str, name: str) -> bool:

@@ -14,6 +14,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.decide import binding_status, bindings, rollout, snapshots, works
 from fleetqueue.fleet.decide.binding_status import Sync
+from fleetqueue.fleet.decide.delivery.plans import is_job_aware
 from fleetqueue.fleet.decide.envelopes import BadEnvelope
 from fleetqueue.fleet.decide.overrides import OverrideFailed, Overrides
 from fleetqueue.fleet.hub import override_lookup, snapshot_lookup
@@ -82,8 +83,7 @@ class WorkGenerator(Controller[Any]):
         self._writer = WorkWriter(cluster)
         self._turns = Turns(cluster.clock)
         self._reporter = BackReporter(cluster)
-        is_better = settings.is_job_aware
-        self._wording = binding_status.PLAIN if is_better else binding_status.COMPATIBLE
+        self._settings = settings
         snapshot_lookup.follow(cluster, self.scope)
         override_lookup.follow(cluster)
         cluster.informer(kinds.WORK, indexes={BINDING: _bindings_of_work})
@@ -95,7 +95,7 @@ class WorkGenerator(Controller[Any]):
 
     def wanted(self, old: Object | None, new: Object | None, /) -> bool:
         """Its own words about a binding are no news, except where each of them is a step."""
-        if old is None or new is None or self._wording.announces:
+        if old is None or new is None or self._wording(self._placement(new)).announces:
             return True
         return bool(_asked(old) != _asked(new))
 
@@ -134,7 +134,7 @@ class WorkGenerator(Controller[Any]):
     async def _remove(self, binding: Object) -> Result:
         existing = self._existing(binding)
         if existing:
-            await self._writer.delete(existing)
+            await self._writer.delete(existing, abandons=_is_going(self._placement(binding)))
             if self._existing(binding):
                 return Result(GONE_WAIT)
         patch = finalizers.removed(binding, labels.WORK_FINALIZER)
@@ -188,8 +188,9 @@ class WorkGenerator(Controller[Any]):
             text = f'works.{kinds.WORK.group} "{taken}" already exists, for another placement'
             return Delivered(Sync(problem=text), existing, GONE_WAIT)
         changes = works.compared([*existing, *namesakes], wanted)
+        abandons = _is_going(self._placement(binding))
         try:
-            has_changed = await self._writer.write(changes)
+            has_changed = await self._writer.write(changes, abandons=abandons)
         except (BadRequest, Invalid, TooLarge) as refusal:
             return Delivered(Sync(problem=str(refusal)), existing)
         except KubeError as error:
@@ -251,7 +252,7 @@ class WorkGenerator(Controller[Any]):
         now = self._cluster.clock.now()
         sync = replace(delivered.sync, back_report=back)
         begun = _with_start(binding, now)
-        told = binding_status.status(begun, sync, found, now, self._wording)
+        told = binding_status.status(begun, sync, found, now, self._wording(placement))
         key = key_of(binding)
         if told == (binding.get("status") or {}):
             self._turns.give_back(key)
@@ -275,6 +276,12 @@ class WorkGenerator(Controller[Any]):
         name, namespace = snapshots.placement_of(binding), key_of(binding).namespace
         return self._cluster.cached(self.scope.placement, name, namespace)
 
+    def _wording(self, placement: Object | None) -> binding_status.Wording:
+        is_better = self._settings.is_job_aware
+        if placement is not None:
+            is_better = is_job_aware(placement, is_better)
+        return binding_status.PLAIN if is_better else binding_status.COMPATIBLE
+
     def _binding_of(self, work: Object) -> Iterable[Key]:
         for namespace, name in _bindings_of_work(work):
             if bool(namespace) == self.scope.is_namespaced:
@@ -284,6 +291,10 @@ class WorkGenerator(Controller[Any]):
         key = key_of(placement)
         found = snapshot_lookup.bindings(self._cluster, self.scope, key.namespace, key.name)
         return [key_of(each) for each in found]
+
+
+def _is_going(placement: Object | None) -> bool:
+    return placement is None or finalizers.is_deleting(placement)
 
 
 def _has_started(binding: Object) -> bool:

@@ -23,7 +23,7 @@ class WorkWriter:
         self._written: Remembered[tuple[int, str]] = Remembered(WRITTEN_MAX)
         """By uid of a Work: its generation after our last write, and the hash of what we asked."""
 
-    async def write(self, changes: works.Changes) -> bool:
+    async def write(self, changes: works.Changes, *, abandons: bool) -> bool:
         """Whether anything was made or changed."""
         done = await asyncio.gather(
             *(self._create(each) for each in changes.create),
@@ -33,16 +33,20 @@ class WorkWriter:
         for outcome in done:
             if isinstance(outcome, BaseException):
                 raise outcome
-        await self.delete(changes.delete)
+        await self.delete(changes.delete, abandons=abandons)
         return any(done)
 
-    async def delete(self, existing: Iterable[Object]) -> None:
-        """Those that are on their way already are left alone."""
+    async def delete(self, existing: Iterable[Object], *, abandons: bool) -> None:
+        """Those that are on their way already are left alone. `abandons`: what they delivered may
+        stay on the member where they say so; that is meant for the end of their placement only.
+        """
         for work in existing:
             if work["metadata"].get("deletionTimestamp"):
                 continue
             key = key_of(work)
             try:
+                if not abandons and (patch := works.without_abandoning(work)) is not None:
+                    await self._cluster.patch(kinds.WORK, key.name, patch, key.namespace)
                 await self._cluster.delete(kinds.WORK, key.name, key.namespace, uid=uid_of(work))
             except (NotFound, Conflict):
                 # Gone already, or another one has the name by now.

@@ -33,4 +33,5 @@ JOB = JobKind(
     hold=hold,
     defaults_updates=True,
     validate=check,
+    supports_prebuilt=False,
 )

@@ -50,12 +50,11 @@ def roles(sight: Sight) -> list[Role]:
 
 
 def workload_name(sight: Sight, index: int) -> str:
-    origin = sight.annotations.get(labels.MULTIKUEUE_ORIGIN_UID)
     return names.workload_name(
         LEADER_WORKER_SET.kind,
         LEADER_WORKER_SET.group,
         f"{sight.name}-{index}",
-        origin or str(sight.job["metadata"]["uid"]),
+        identity.origin_uid(sight.job),
         length_max=sight.settings.workload_name_length_max,
     )
 
@@ -141,4 +140,5 @@ JOB = JobKind(
     hold=hold,
     defaults_updates=True,
     validate=check,
+    supports_prebuilt=False,
 )

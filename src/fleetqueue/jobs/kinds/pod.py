@@ -10,6 +10,7 @@ from fleetqueue.jobs.resources import ADMISSION_CHECK, POD
 from fleetqueue.jobs.settings import SYSTEM_NAMESPACES
 from fleetqueue.kube.plan import Step
 from fleetqueue.kube.resources import Object
+from fleetqueue.kube.sources import controller_uid
 
 
 def roles(sight: Sight) -> list[Role]:
@@ -18,6 +19,11 @@ def roles(sight: Sight) -> list[Role]:
 
 def is_skipped(sight: Sight) -> bool:
     return not states.is_managed(sight.job, sight.settings) or bool(states.group_of(sight.job))
+
+
+def is_part(sight: Sight) -> bool:
+    """Of a group, or of what its owner made it for."""
+    return bool(states.group_of(sight.job)) or bool(controller_uid(sight.job))
 
 
 def is_held(sight: Sight) -> bool:
@@ -70,6 +76,7 @@ JOB = JobKind(
     is_held=is_held,
     stays_in_scope=True,
     warns_of_owner=True,
+    is_part=is_part,
     validate=checks.check,
     reads=(ADMISSION_CHECK,),
 )

@@ -44,6 +44,7 @@ JOB = JobKind(
     name_extra=ray.name_extra,
     validate=check,
     validates_managed_only=True,
+    validates_changes=ray.validates_changes,
     gates_pods=True,
     supports_slices=True,
 )

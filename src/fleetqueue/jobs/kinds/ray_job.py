@@ -81,5 +81,6 @@ JOB = JobKind(
     owns=(ray.RAY_CLUSTER,),
     validate=check,
     validates_managed_only=True,
+    validates_changes=ray.validates_changes,
     supports_slices=True,
 )

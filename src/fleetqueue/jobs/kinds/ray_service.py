@@ -43,6 +43,7 @@ JOB = JobKind(
     owns=(ray.RAY_CLUSTER,),
     validate=check,
     validates_managed_only=True,
+    validates_changes=ray.validates_changes,
     template_title=lambda role: role.template.replace(SPEC.path, SPEC.title, 1),
     gates_pods=True,
     supports_slices=True,

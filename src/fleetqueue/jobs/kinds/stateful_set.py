@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from fleetqueue.api.field_errors import FieldError, forbidden
 from fleetqueue.api.kueue import admission_status as status_of
-from fleetqueue.api.kueue import labels
 from fleetqueue.api.kueue.validation.common import check_immutable
 from fleetqueue.jobs import identity, names
 from fleetqueue.jobs.kind import JobKind, Role, Sight
@@ -29,8 +28,7 @@ def roles(sight: Sight) -> list[Role]:
 
 def workload_name(sight: Sight) -> str:
     """On a worker the same as on its manager; one that was named without a uid stays in use."""
-    origin = sight.annotations.get(labels.MULTIKUEUE_ORIGIN_UID)
-    uid = origin or str(sight.job["metadata"].get("uid") or "")
+    uid = identity.origin_uid(sight.job)
     old = _named(sight, "")
     return old if sight.source.get(WORKLOAD, sight.namespace, old) else _named(sight, uid)
 

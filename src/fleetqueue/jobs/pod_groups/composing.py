@@ -16,14 +16,17 @@ from fleetqueue.kube.resources import Object
 
 
 def problem_of(sight: Sight, name: str) -> str:
-    """Why no Workload can be made of the group now; "" where one can."""
-    pods = [pod for pod in members_of(sight.job) if states.counts(pod)]
+    """What the pods do not agree on, or have too few of; "" where it is nothing."""
+    pods = _runnable(sight)
     total = states.total_of(sight.job) or 0
     if len(pods) < total and not (is_fast(sight.job) and pods):
         return f"'{name}' group has fewer runnable pods than expected"
-    found = _disagreement(pods) or _wrong_index(pods, total)
-    if found:
-        return found
+    return _disagreement(pods) or _wrong_index(pods, total)
+
+
+def misfit_of(sight: Sight) -> str:
+    """Why the pods, none too many, cannot be the pod sets of one Workload; "" where they can."""
+    pods = _runnable(sight)
     if len(by_role(pods)) > MAX:
         return f"pod group can't include more than {MAX} roles"
     if _labels(sight, pods) is None:
@@ -33,8 +36,7 @@ def problem_of(sight: Sight, name: str) -> str:
 
 def too_many(sight: Sight) -> list[Object]:
     """Pods beyond the total, before roles have sizes of their own: the ones to be missed least."""
-    pods = [pod for pod in members_of(sight.job) if states.counts(pod)]
-    return excess_of(pods, states.total_of(sight.job) or 0)
+    return excess_of(_runnable(sight), states.total_of(sight.job) or 0)
 
 
 def build(sight: Sight, name: str) -> Object:
@@ -61,6 +63,10 @@ def reference(pod: Object) -> Object:
     """One owner of many, none of which controls the Workload."""
     metadata = pod["metadata"]
     return {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def _runnable(sight: Sight) -> list[Object]:
+    return [pod for pod in members_of(sight.job) if states.counts(pod)]
 
 
 def _disagreement(pods: list[Object]) -> str:

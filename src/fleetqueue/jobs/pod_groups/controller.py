@@ -110,7 +110,9 @@ def _decide(sight: Sight, look: Look, workload: Object | None) -> Plan:
         return Plan(steps)
     if steps := [*gates.released(members.replaced), *_owned(members.kept, workload)]:
         return Plan(steps)
-    if steps := choosing.propagated(GROUP, own, workload):
+    is_of_set = is_serving(sight.job) and bool(prebuilt)
+    # Whoever made the Workload of pods that serve tells it of gates and classes.
+    if not is_of_set and (steps := choosing.propagated(GROUP, own, workload)):
         return Plan(steps)
     # Whoever made pods that serve brings them back, some only after others run.
     missing = 0 if is_serving(sight.job) else members.missing
@@ -154,6 +156,8 @@ def _without_workload(sight: Sight, name: str, is_prebuilt: bool) -> Plan:
     if steps := excess.removed(composing.too_many(sight)):
         return Plan(steps)
     own = replace(sight, job=as_job([pod for pod in kept if not is_deleting(pod)] or kept))
+    if problem := composing.misfit_of(own):
+        return Plan([_cannot_compose(problem)])
     made = composing.build(own, name)
     created = note("CreatedWorkload", f"Created Workload: {choosing.title(made)}")
     return Plan([Create(made), created])
@@ -165,7 +169,7 @@ def _without_match(sight: Sight, look: Look, workload: Object, is_prebuilt: bool
         return Plan([choosing.apply_status(over)])
     is_suspended = GROUP.suspends(sight.job)
     if is_suspended and not status_of.has_quota(workload):
-        if problem := composing.problem_of(sight, look.name):
+        if problem := composing.problem_of(sight, look.name) or composing.misfit_of(sight):
             return Plan([_cannot_compose(problem)])
         return Plan(choosing.rewritten(GROUP, sight, pod_sets_of(GROUP, sight), workload))
     steps: list[Step] = []

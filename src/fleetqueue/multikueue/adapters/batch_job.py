@@ -46,7 +46,8 @@ def mirror(job: Object, workload: Object, settings: DispatchSettings) -> Object:
 def copy_status(copying: Copying) -> Copied:
     """A job that is suspended and has a start time could never be let go."""
     job, mirror = copying.job, copying.mirror
-    if not mirror.get("status"):
+    is_let_go = _is_suspended(job) and not _is_suspended(mirror) and not copying.is_final
+    if not mirror.get("status") and not is_let_go:
         return Copied()
     has_ended = copying.is_final or JOB.verdict(sight_of(mirror, copying.settings)) is not None
     if not _is_suspended(job):

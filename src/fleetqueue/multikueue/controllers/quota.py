@@ -20,7 +20,7 @@ from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import Workers
 
 NAME = "multikueue-quota-controller"
-BATCH_SECONDS = 1.0
+BATCH_SECONDS_MIN = 1.0
 QUEUES_OF_CHECK = Index(kinds.CLUSTER_QUEUE, "admission checks", lambda queue: _checks_of(queue))
 LOCAL_QUEUES_OF = Index(kinds.LOCAL_QUEUE, "cluster queue", lambda local: [_queue_of(local)])
 Reading = tuple[str, tuple[str, ...], float]
@@ -34,6 +34,7 @@ class QuotaController(Framed):
     def __init__(self, cluster: Cluster, workers: Workers, settings: DispatchSettings) -> None:
         self._workers = workers
         self._automates = settings.gates.quota_automation
+        self._batch_seconds = max(settings.batch_seconds, BATCH_SECONDS_MIN)
         self._versions: dict[tuple[str, Resource, Key], tuple[int, str]] = {}
         """By worker and queue there: the generation and version seen last."""
         self.operator = self._operator()
@@ -41,7 +42,7 @@ class QuotaController(Framed):
 
     def _operator(self) -> Operator:
         def follow(kind: Resource, parents: Any, when: Any) -> Follow:
-            return Follow(kind, parents, when=when, after=BATCH_SECONDS)
+            return Follow(kind, parents, when=when, after=self._batch_seconds)
 
         return Operator(
             NAME,
@@ -75,7 +76,7 @@ class QuotaController(Framed):
 
         def on_state(worker: str) -> None:
             for key in _queues_of_worker(self._source, worker):
-                loop.queue.add_after(key, BATCH_SECONDS)
+                loop.queue.add_after(key, self._batch_seconds)
 
         self._workers.listen(on_change, on_state)
 

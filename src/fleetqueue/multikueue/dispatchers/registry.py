@@ -14,6 +14,8 @@ from fleetqueue.multikueue.dispatchers import all_at_once, best_fit, external, i
 
 ENTRY_POINTS = "fleetqueue.dispatchers"
 NAME_LENGTH_MAX = 63
+LACKING_SECONDS = 30.0
+"""How soon it is asked again whether a worker has got what it lacks for a job."""
 _OWN: tuple[Dispatcher, ...] = (
     all_at_once.DISPATCHER,
     incremental.DISPATCHER,
@@ -77,8 +79,12 @@ class Narrowed:
         kept = [name for name in offer.nominated if name in allowed]
         made = self._dispatcher.nominate(replace(offer, candidates=candidates, nominated=kept))
         if made.names is None and kept != list(offer.nominated):
-            return replace(made, names=kept)
-        return made
+            made = replace(made, names=kept)
+        if all(each.takes_kind for each in offer.candidates):
+            return made
+        # Nobody tells when a worker gets what it lacks.
+        after = LACKING_SECONDS if made.after is None else min(made.after, LACKING_SECONDS)
+        return replace(made, after=after)
 
 
 def _installed(name: str) -> Dispatcher | None:

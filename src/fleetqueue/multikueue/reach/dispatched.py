@@ -15,9 +15,9 @@ from fleetqueue.kube.sources import Source, controller_uid
 from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.adapter import Adapter, has_origin
 from fleetqueue.multikueue.adapters.registry import Adapters
+from fleetqueue.multikueue.checks import BY_OWNER
 from fleetqueue.multikueue.connection import Connection
 from fleetqueue.multikueue.connections import Connections
-from fleetqueue.multikueue.controllers.workload import BY_OWNER
 from fleetqueue.multikueue.reach import pods_of
 from fleetqueue.multikueue.reach.ancestry import Ancestry, Mirror, on, pods_of_mirror
 from fleetqueue.multikueue.reach.pods_of import Reference

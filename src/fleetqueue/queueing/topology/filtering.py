@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleetqueue.api.pods import taints, terms
-from fleetqueue.queueing.topology.shape import Filter, Score
+from fleetqueue.api.requirements import Requirement
+from fleetqueue.queueing.topology.shape import Filter, Score, Unplaceable
 from fleetqueue.queueing.topology.tree import Domain, NodeFacts, Tree
 
 OUTSIDE = "topologyDomain"
@@ -43,6 +44,36 @@ def node_filter(
         return ""
 
     return leaves_out
+
+
+def check_rules(
+    tree: Tree, name: str, spec: Mapping[str, Any], selector: Mapping[str, str]
+) -> None:
+    """Raises Unplaceable where the rules of a pod set, or what checks add to them, are such that
+    nobody can tell which nodes are meant.
+    """
+    wanted = spec.get("nodeSelector") or {}
+    for key in sorted(wanted.keys() & selector.keys()):
+        if wanted[key] != selector[key]:
+            raise Unplaceable(
+                f"invalid podSetUpdate for PodSet {name}, error: invalid admission check "
+                f"PodSetUpdate: conflict for nodeSelector: conflict for key={key}, "
+                f"value1={wanted[key]}, value2={selector[key]}"
+            )
+    if not tree.is_by_host:
+        return
+    equals = [Requirement(key, "=", (value,)) for key, value in {**wanted, **selector}.items()]
+    _refuse("invalid node selectors", equals)
+    affinity = terms.node_rule({"affinity": spec.get("affinity")})
+    if affinity is not None:
+        asked = [each for term in affinity.terms or () for each in term.labels]
+        _refuse("invalid affinity node selectors", asked)
+
+
+def _refuse(what: str, requirements: Sequence[Requirement]) -> None:
+    wrong = dict.fromkeys(text for each in requirements if (text := each.wrong()))
+    if wrong:
+        raise Unplaceable(f"{what}: {', '.join(wrong)}")
 
 
 def node_score(tree: Tree, spec: Mapping[str, Any]) -> Score | None:

@@ -5,14 +5,18 @@ from fleetqueue.queueing.topology.tree import Domain, Tree, Values
 from fleetqueue.queueing.workload import Placement, TopologyRequest
 
 
-def kept_pods(tree: Tree, kept: Placement, failed_node: str) -> dict[Values, int]:
-    """The pods that stay, by leaf."""
+def kept_pods(tree: Tree, kept: Placement, failed_node: str) -> dict[Values, int] | None:
+    """The pods that stay, by leaf; None where no node failed and yet some cannot stay: all are
+    placed anew then.
+    """
     pods = {
         domain.values: domain.count
         for domain in kept.domains
         if not failed_node or domain.values[-1] != failed_node
     }
     stale = next((values for values in pods if values not in tree.leaves), None)
+    if stale is not None and not failed_node:
+        return None
     if stale is not None:
         raise Unplaceable(
             "Cannot replace the node, because the existing topologyAssignment is invalid, "

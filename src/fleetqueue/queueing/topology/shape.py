@@ -124,8 +124,7 @@ def _outer(
 def _requested(tree: Tree, wanted: TopologyRequest, has_slices: bool) -> int:
     label = wanted.required or wanted.preferred
     if not label:
-        only_slices = has_slices and not wanted.is_unconstrained
-        return 0 if only_slices else len(tree.levels) - 1
+        return 0 if has_slices else len(tree.levels) - 1
     level = tree.level_of(label)
     if level is None:
         raise Unplaceable(f"no requested topology level: {label}")

@@ -3,7 +3,7 @@
 Changes of usage by workloads are logged, so that a decision can take them back.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,11 @@ from fleetqueue.queueing.amounts import Requests
 from fleetqueue.queueing.model import Flavor
 from fleetqueue.queueing.settings import DEFAULTS, Settings
 from fleetqueue.queueing.topology import nodes, placing, replacing, shape
-from fleetqueue.queueing.topology.filtering import node_filter, node_score
+from fleetqueue.queueing.topology.filtering import check_rules, node_filter, node_score
 from fleetqueue.queueing.topology.shape import Unplaceable
 from fleetqueue.queueing.topology.tree import HOSTNAME, Domain, NodeFacts, Tree, Values, build
 from fleetqueue.queueing.workload import Domain as PlacedDomain
-from fleetqueue.queueing.workload import Placement, PodSet, Workload
+from fleetqueue.queueing.workload import Placement, PodSet, PodSetAssignment, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ class Topologies:
         self._others: dict[str, Requests] = {}
         """By node, what pods use that we did not place."""
         self._usage: dict[tuple[str, Values], Requests] = {}
-        """By flavor and leaf; a host is the same in all flavors, where they share nodes."""
+        """By flavor and leaf; a host is the same in all flavors, where they share nodes. A flavor
+        may come after the workloads that use it.
+        """
         self._trees: dict[str, Tree] = {}
         self._undo: list[tuple[Requests, str, int | None]] = []
 
@@ -185,6 +187,8 @@ class Topologies:
         """What is missing, merged with what is kept."""
         assert wanted.kept is not None
         kept = replacing.kept_pods(tree, wanted.kept, wanted.failed_node)
+        if kept is None:
+            return self._find_all(tree, wanted, None, as_if_empty)
         missing = wanted.count - sum(kept.values())
         if missing <= 0:
             return {wanted.pod_set.name: _placement(tree, replacing.cut(kept, wanted.count))}
@@ -231,6 +235,7 @@ class Topologies:
         flavor = self._flavors[wanted.flavor]
         tolerations = [*flavor.tolerations, *wanted.tolerations]
         spec = wanted.pod_set.spec
+        check_rules(tree, wanted.pod_set.name, spec, wanted.node_selector)
         return node_filter(tree, spec, tolerations, wanted.node_selector, inside)
 
     def _take(self, tree: Tree, wanted: Wanted, made: Placement, as_if_empty: bool) -> None:
@@ -269,18 +274,16 @@ class Topologies:
         for each in placed:
             if each.placement is None or each.name not in sets:
                 continue
-            flavor = next((name for name in each.flavors.values() if self._places(name)), "")
+            levels = each.placement.levels
+            owners = {self._owner(name, levels) for name in _flavors(each, placed)}
             for domain in each.placement.domains:
-                held = self._held(flavor, domain.values, each.placement.levels)
-                self._count(held, sets[each.name].pod_requests, domain.count, sign)
+                for owner in owners:
+                    held = self._usage.setdefault((owner, domain.values), {})
+                    self._count(held, sets[each.name].pod_requests, domain.count, sign)
 
-    def _places(self, flavor: str) -> bool:
-        found = self._flavors.get(flavor)
-        return found is not None and bool(found.topology)
-
-    def _held(self, flavor: str, values: Values, levels: tuple[str, ...]) -> Requests:
-        is_shared = levels == (HOSTNAME,) and self._settings.shares_nodes
-        return self._usage.setdefault(("" if is_shared else flavor, values), {})
+    def _owner(self, flavor: str, levels: tuple[str, ...]) -> str:
+        """Whose leaves they are: the flavor's, or those of all."""
+        return "" if levels == (HOSTNAME,) and self._settings.shares_nodes else flavor
 
     def _count(self, held: Requests, requests: Requests, count: int, sign: int) -> None:
         for resource, amount in {**requests, "pods": 1}.items():
@@ -307,8 +310,9 @@ class Topologies:
             if all(node.labels.get(key) == value for key, value in wanted)
         )
         tree = build(flavor.topology, levels, members)
+        owner = self._owner(flavor.name, tree.written_levels)
         for values, leaf in tree.leaves.items():
-            leaf.used = self._held(flavor.name, values, tree.written_levels)
+            leaf.used = self._usage.setdefault((owner, values), {})
             for node in leaf.nodes:
                 for resource, amount in self._others.get(node.name, {}).items():
                     leaf.others[resource] = leaf.others.get(resource, 0) + amount
@@ -319,6 +323,14 @@ def _leaf_of(tree: Tree, node: NodeFacts) -> Domain | None:
     values = tuple(node.labels.get(label, "") for label in tree.levels)
     found = tree.leaves.get(values[-1:] if tree.is_by_host else values)
     return found if found is not None and node in found.nodes else None
+
+
+def _flavors(assignment: PodSetAssignment, placed: Sequence[PodSetAssignment]) -> Iterable[str]:
+    """All of them, as it does not matter what is counted of those without places; a set that asks
+    for nothing is where the others are.
+    """
+    names = assignment.flavors.values()
+    return names or [name for each in placed for name in each.flavors.values()] or ("",)
 
 
 def _groups(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:

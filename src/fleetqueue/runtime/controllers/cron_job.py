@@ -250,4 +250,5 @@ OPERATOR = Operator(
     decides_deletion=True,
     created=created,
     refused=refused,
+    manager="kube-controller-manager",
 )

@@ -33,6 +33,7 @@ def job_operator(backoff: Backoff | None = None) -> Operator:
         decides_deletion=True,
         created=_created,
         refused=syncs.refused,
+        manager="kube-controller-manager",
     )
 
 

@@ -32,7 +32,14 @@ def decide(look: Look) -> Plan:
     return Plan(after=LOOK_AGAIN_SECONDS if is_deleting(pod) else None)
 
 
-ORPHANS = Operator("job-controller", POD, decide, reads=(nobody(JOB),), decides_deletion=True)
+ORPHANS = Operator(
+    "job-controller",
+    POD,
+    decide,
+    reads=(nobody(JOB),),
+    decides_deletion=True,
+    manager="kube-controller-manager",
+)
 
 
 def _controller(pod: Object) -> Object | None:

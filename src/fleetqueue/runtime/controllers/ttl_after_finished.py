@@ -21,4 +21,4 @@ def decide(look: Look) -> Plan:
     return Plan([Delete(look.parent, "Foreground")])
 
 
-OPERATOR = Operator("ttl-after-finished-controller", JOB, decide)
+OPERATOR = Operator("ttl-after-finished-controller", JOB, decide, manager="kube-controller-manager")

@@ -33,6 +33,8 @@ from fleetqueue.runtime.operators.app_wrapper_webhook import WEBHOOK
 __all__ = ["OPERATOR", "WEBHOOK", "app_wrapper_operator", "decide"]
 
 CONTROLLER_NAME = "workload.codeflare.dev/appwrapper-controller"
+POLLED = ("Resuming", "Running")
+"""Phases in which it is looked at every so often: of its components, only pods are watched."""
 
 
 def decide(settings: Settings, look: Look) -> Plan:
@@ -42,6 +44,8 @@ def decide(settings: Settings, look: Look) -> Plan:
     act = PHASES.get(sight.draft.phase)
     if act is not None:
         act(sight)
+        if sight.draft.phase in POLLED:
+            sight.plan.look_again(sight.patience.poll_seconds)
         sight.plan.add(Status(sight.draft.status), *sight.draft.notes)
         # A creation may be refused, and then nothing after it is done.
         sight.plan.steps.sort(key=lambda step: isinstance(step, Create))

@@ -1,6 +1,7 @@
 """What an AppWrapper does in each of its phases, and when it goes on to the next."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from fleetqueue.api.times import format_duration
@@ -13,7 +14,7 @@ from fleetqueue.runtime.operators.app_wrapper_components import Conflicting, mak
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath
 from fleetqueue.runtime.operators.app_wrapper_settings import PREFIX
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
-from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, count
+from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, Pods, count
 
 FINALIZER = "workload.codeflare.dev/finalizer"
 _MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob")
@@ -73,69 +74,75 @@ def _create(sight: Sight, index: int) -> None:
 def _run(sight: Sight) -> None:
     if _is_called_off(sight, "Running"):
         return
-    if _lost_component(sight) or _failed_component(sight):
-        return
-    draft, patience = sight.draft, sight.patience
-    pods = count(sight.pods(), patience)
-    active = pods.pending + pods.running + pods.failed
-    if pods.succeeded >= draft.expected and not active:
+    draft = sight.draft
+    pods = count(sight.pods(), sight.patience)
+    trouble = _trouble(sight, pods)
+    if trouble is not None:
+        _bear(sight, pods, trouble)
+    elif pods.succeeded >= draft.expected and not pods.pending + pods.running:
         text = f"{pods.succeeded} pods succeeded and no running, pending, or failed pods"
         draft.set("QuotaReserved", False, "Succeeded", text)
         draft.set(DEPLOYED, True, "Succeeded", text)
         draft.move("Succeeded")
-    elif pods.failed:
-        # No count in the message: it may change while the grace period runs.
-        draft.set("Unhealthy", True, "FoundFailedPods")
-        if not sight.wait_until(draft.since("Unhealthy") + patience.failure):
-            draft.notes.append(Note("Unhealthy", f"FoundFailedPods: {pods.failed} failed pods"))
-            draft.reset_or_fail(patience, is_terminal=pods.is_terminal)
     else:
         draft.clear("Unhealthy", "FoundNoFailedPods")
-        _judge_readiness(sight)
+        _judge_readiness(sight, pods)
 
 
-def _judge_readiness(sight: Sight) -> None:
+def _judge_readiness(sight: Sight, pods: Pods) -> None:
     draft, patience = sight.draft, sight.patience
-    pods = count(sight.pods(), patience)
     if pods.running + pods.succeeded >= draft.expected:
         text = f"{pods.running} pods running; {pods.succeeded} pods succeeded"
         draft.set("PodsReady", True, "SufficientPodsReady", text)
-        sight.plan.look_again(patience.ready_poll_seconds)
         return
     draft.set("PodsReady", False, "InsufficientPodsReady", str(pods))
     all_made = pods.pending + pods.running + pods.succeeded >= draft.expected
     grace = patience.warm_up if all_made else patience.admission
     if sight.wait_until(draft.since(DEPLOYED) + grace):
-        sight.plan.look_again(patience.poll_seconds)
         return
     text = str(pods)
     draft.blame("InsufficientPodsReady", text, f"InsufficientPodsReady: {text}")
-    draft.reset_or_fail(patience, is_terminal=pods.is_terminal)
+    draft.reset_or_fail(patience)
 
 
-def _lost_component(sight: Sight) -> bool:
-    """Somebody else has taken a component away; no retry brings it back."""
-    draft, expected = sight.draft, len(sight.draft.components)
-    found = [sight.component(index) for index in range(expected)]
-    deployed = sum(each is not None and not is_deleting(each) for each in found)
-    if deployed == expected:
-        return False
-    text = f"Only found {deployed} deployed components, but was expecting {expected}"
-    draft.blame("MissingComponent", text, f"MissingComponent: {text}")
-    draft.move("Failed")
-    return True
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What ails a wrapper."""
+
+    reason: str
+    told: str
+    """What the event says of it."""
+    message: str = ""
+    """The condition's."""
 
 
-def _failed_component(sight: Sight) -> bool:
-    found = (sight.component(index) for index in range(len(sight.draft.components)))
-    failed = sum(each is not None and _has_failed(each) for each in found)
-    if not failed:
-        return False
-    text = f"Found {failed} failed components"
-    sight.draft.blame("FailedComponent", text, f"FailedComponent: {text}")
-    pods = count(sight.pods(), sight.patience)
-    sight.draft.reset_or_fail(sight.patience, is_terminal=pods.is_terminal)
-    return True
+def _trouble(sight: Sight, pods: Pods) -> _Trouble | None:
+    expected = len(sight.draft.components)
+    found = [each for index in range(expected) if (each := sight.component(index)) is not None]
+    deployed = sum(not is_deleting(each) for each in found)
+    failed = sum(map(_has_failed, found))
+    if deployed < expected:
+        text = f"Only found {deployed} deployed components, but was expecting {expected}"
+        return _Trouble("MissingComponent", text, text)
+    if failed:
+        text = f"Found {failed} failed components"
+        return _Trouble("FailedComponent", text, text)
+    if pods.failed:
+        # No count in the condition: it may change while the grace period runs.
+        return _Trouble("FoundFailedPods", f"{pods.failed} failed pods")
+    return None
+
+
+def _bear(sight: Sight, pods: Pods, trouble: _Trouble) -> None:
+    """For a while, in which others may mend it; then there is another try, if any is left."""
+    draft, patience = sight.draft, sight.patience
+    draft.set("Unhealthy", True, trouble.reason, trouble.message)
+    grace_ends_at = draft.since("Unhealthy") + patience.failure
+    if not pods.is_terminal and sight.wait_until(grace_ends_at):
+        return
+    draft.notes.append(Note("Unhealthy", f"{trouble.reason}: {trouble.told}"))
+    may_be_retried = pods.may_be_retried and not pods.is_terminal
+    draft.reset_or_fail(patience, may_be_retried=may_be_retried)
 
 
 def _suspend(sight: Sight) -> None:

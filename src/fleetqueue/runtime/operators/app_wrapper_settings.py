@@ -25,7 +25,6 @@ class Settings:
     longest: timedelta = timedelta(hours=24)
     success_lifetime: timedelta = timedelta(days=7)
     poll_seconds: float = 5.0
-    ready_poll_seconds: float = 60.0
 
 
 class Patience:
@@ -35,7 +34,6 @@ class Patience:
         self._notes: Object = wrapper["metadata"].get("annotations") or {}
         self._settings = settings
         self.poll_seconds = settings.poll_seconds
-        self.ready_poll_seconds = settings.ready_poll_seconds
 
     @property
     def admission(self) -> timedelta:

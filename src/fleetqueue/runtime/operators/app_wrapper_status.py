@@ -77,9 +77,9 @@ class Draft:
         self.set("Unhealthy", True, reason, message)
         self.notes.append(Note("Unhealthy", told))
 
-    def reset_or_fail(self, patience: Patience, *, is_terminal: bool = False) -> None:
+    def reset_or_fail(self, patience: Patience, *, may_be_retried: bool = True) -> None:
         """Another try, if any is left."""
-        if is_terminal or self.retries >= patience.retries_max:
+        if not may_be_retried or self.retries >= patience.retries_max:
             self.move("Failed")
         else:
             self.status["resettingCount"] = self.retries + 1
@@ -122,7 +122,9 @@ class Pods:
     succeeded: int = 0
     failed: int = 0
     is_terminal: bool = False
-    """Whether one ended in a way that no retry helps."""
+    """Whether one ended in a way that fails the wrapper at once."""
+    may_be_retried: bool = True
+    """Whether all that failed did so in a way that another try may help."""
 
     def __str__(self) -> str:
         running = f"{self.pending} pods pending; {self.running} pods running"
@@ -141,12 +143,12 @@ def count(pods: Iterable[Object], patience: Patience) -> Pods:
                 made.succeeded += 1
             case "Failed":
                 made.failed += 1
-                made.is_terminal = made.is_terminal or _ended_for_good(pod, patience)
+                codes, retryable = _exit_codes(pod), patience.retryable_codes
+                made.is_terminal |= bool(codes & patience.terminal_codes)
+                made.may_be_retried &= not (retryable and codes - retryable)
     return made
 
 
-def _ended_for_good(pod: Object, patience: Patience) -> bool:
+def _exit_codes(pod: Object) -> set[int]:
     ends = (each.get("state") or {} for each in pod["status"].get("containerStatuses") or ())
-    codes = {int((end.get("terminated") or {}).get("exitCode") or 0) for end in ends} - {0}
-    retryable = patience.retryable_codes
-    return bool(codes & patience.terminal_codes or (retryable and codes - retryable))
+    return {int((end.get("terminated") or {}).get("exitCode") or 0) for end in ends} - {0}

@@ -67,7 +67,7 @@ def make_job(job_set: Object, replicated: Object, index: int) -> Object:
     if EXCLUSIVE_KEY in metadata["annotations"] and NODE_SELECTOR_KEY in metadata["annotations"]:
         pod.keep_to_nodes_of(f"{job_set['metadata'].get('namespace') or ''}_{name}")
     for claim in _claim_templates(job_set):
-        pod.mount_claim(claim["metadata"]["name"], claim_name(job_set, claim))
+        pod.add_claim(claim["metadata"]["name"], claim_name(job_set, claim))
     whole = {**spec, "suspend": bool(job_set["spec"].get("suspend")), "template": pod.whole}
     return child(JOB, job_set, {"name": name, **metadata}, spec=whole)
 

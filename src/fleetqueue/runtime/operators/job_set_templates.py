@@ -26,10 +26,8 @@ class PodTemplate:
         taint = {"key": NO_SCHEDULE_KEY, "operator": "Exists", "effect": "NoSchedule"}
         self.spec["tolerations"] = [*(self.spec.get("tolerations") or ()), taint]
 
-    def mount_claim(self, volume: str, claim: str) -> None:
-        """Offer a claim as a volume where a container mounts one of that name."""
-        if not any(volume in _mounts(each) for each in _containers(self.spec)):
-            return
+    def add_claim(self, volume: str, claim: str) -> None:
+        """Every pod has the claim as a volume, whether a container of it mounts that or not."""
         source = {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
         self.spec["volumes"] = [*(self.spec.get("volumes") or ()), source]
 
@@ -52,14 +50,6 @@ def resumed_template(job: Object, replicated: Object) -> Object:
     for part in ("tolerations", "schedulingGates"):
         spec[part] = _joined(_part(old, "spec", part), _part(new, "spec", part))
     return {"metadata": _without_empty(metadata), "spec": _without_empty(spec)}
-
-
-def _containers(spec: Object) -> list[Object]:
-    return [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-
-
-def _mounts(container: Object) -> set[str]:
-    return {mount["name"] for mount in container.get("volumeMounts") or ()}
 
 
 def _part(template: Object, half: str, name: str) -> Any:

@@ -63,12 +63,12 @@ def _mark_leader(pod: Object, ordinal: int) -> None:
 
 def _mark_worker(pod: Object, ordinal: int, size: int) -> None:
     pod["metadata"]["labels"][keys.WORKER_KEY] = str(ordinal)
-    said = annotation(pod, keys.SUBGROUP_SIZE_KEY)
-    if said:
+    part = int(annotation(pod, keys.SUBGROUP_SIZE_KEY) or 0)
+    if part:
         leader = annotation(pod, keys.LEADER_KEY)
         # Where the leader is one too many it belongs to the first subgroup.
-        shift = 1 if (size - 1) % int(said) == 0 else 0
-        _mark_subgroup(pod, leader, (ordinal - shift) // int(said))
+        shift = 1 if size % part and (size - 1) % part == 0 else 0
+        _mark_subgroup(pod, leader, (ordinal - shift) // part)
 
 
 def _mark_subgroup(pod: Object, leader: str, index: int) -> None:

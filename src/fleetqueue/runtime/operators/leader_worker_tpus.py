@@ -65,6 +65,8 @@ def _place_in_group(pod: Object, size: int) -> _Place:
 def _place_in_subgroup(pod: Object) -> _Place:
     leader, index, leader_uses = _of(pod)
     size = int(annotation(pod, keys.SUBGROUP_SIZE_KEY))
+    if size == 1:
+        return _Place(leader, 0, [str(pod["metadata"]["name"])])
     group = int(label(pod, keys.SUBGROUP_KEY) or 0)
     first, last = size * group + 1, size * (group + 1)
     if leader_uses:

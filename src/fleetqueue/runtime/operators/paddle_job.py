@@ -13,15 +13,12 @@ def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
         {"name": "PYTHONUNBUFFERED", "value": "1"},
         {"name": "PADDLE_JOB_ID", "value": job.name},
         {"name": "PADDLE_NNODES", "value": str(job.total)},
+        {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
     ]
     first = "Master" if job.replica("Master") else "Worker"
-    port = job.port(first)
-    if (role, index) == (first, 0):
-        address = {"fieldRef": {"fieldPath": "status.podIP"}}
-        variables.append({"name": "POD_IP_DUMMY", "valueFrom": address})
-        variables.append({"name": "PADDLE_MASTER", "value": f"$(POD_IP_DUMMY):{port}"})
-    else:
-        variables.append({"name": "PADDLE_MASTER", "value": f"{job.pod_name(first, 0)}:{port}"})
+    is_first = (role, index) == (first, 0)
+    host = "$(POD_IP_DUMMY)" if is_first else job.pod_name(first, 0)
+    variables.append({"name": "PADDLE_MASTER", "value": f"{host}:{job.port(first)}"})
     if first == "Master":
         counter = "PADDLE_SERVER_NUM" if role == "Master" else "PADDLE_TRAINER_NUM"
         variables.append({"name": counter, "value": "1"})

@@ -13,7 +13,7 @@ from fleetqueue.runtime.operators.pytorch_autoscaler import AUTOSCALER, autoscal
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
 from fleetqueue.runtime.operators.training_verdicts import judge
-from fleetqueue.runtime.operators.training_webhook import check_replicas, webhook_of
+from fleetqueue.runtime.operators.training_webhook import check_master, webhook_of
 
 INIT_TRIES = 100
 
@@ -80,8 +80,7 @@ def _nodes(job: TrainingJob, elastic: Object) -> str:
 
 
 def rules(asked: Asked, family: Family) -> list[FieldError]:
-    errors = check_replicas(asked, family, role="Master", exactly_one=True)
-    errors += check_replicas(asked, family, role="Worker", exactly_one=False)
+    errors = check_master(asked, family)
     elastic = asked.spec.get("elasticPolicy")
     if elastic is None:
         return errors

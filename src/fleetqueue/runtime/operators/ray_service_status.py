@@ -46,7 +46,7 @@ class Draft:
             return None
         return (parse_time(found["lastTransitionTime"]) + limit - self.now).total_seconds()
 
-    def set(self, type: str, status: bool | str, reason: str, message: str) -> None:
+    def set(self, type: str, status: bool, reason: str, message: str) -> None:
         new: Object = {
             "type": type,
             "status": str(status),
@@ -117,7 +117,7 @@ class Draft:
             self.set(UPGRADING, False, "NoPendingCluster", text)
         elif known not in (_INITIALIZING, _TIMEOUT):
             text = "No active Ray cluster exists, and the RayService is not initializing."
-            self.set(UPGRADING, "Unknown", "NoActiveCluster", text)
+            self.set(UPGRADING, False, "NoActiveCluster", text)
 
 
 def applications_of(told: Mapping[str, Any]) -> dict[str, Object]:

@@ -95,7 +95,7 @@ def _torch(made: Blueprint) -> None:
 def _jax(made: Blueprint) -> None:
     nodes = _count_nodes(made)
     container = made.trainer_container()
-    if container is None or made.trainer is None:
+    if container is None:
         return
     address = _variable("JAX_COORDINATOR_ADDRESS", f"{made.first_address}:{PORT}")
     counts = [_variable("JAX_NUM_PROCESSES", nodes), _index_variable("JAX_PROCESS_ID")]
@@ -105,7 +105,8 @@ def _jax(made: Blueprint) -> None:
 
 def _xgboost(made: Blueprint) -> None:
     nodes = _count_nodes(made)
-    container = _give_own_variables(made)
+    _give_own_variables(made)
+    container = made.trainer_container()
     if container is None:
         return
     workers = nodes * (gpus(made.resources_per_node) or 1)

@@ -47,10 +47,7 @@ def default(asked: Asked) -> None:
     before = {patch["manager"]: patch for patch in patching.patches_of(asked.old or {"spec": {}})}
     for patch in patching.patches_of(asked.obj):
         old = before.get(patch["manager"])
-        if old is None:
-            if patch.get("time") is None:
-                patch["time"] = format_time(asked.now)
-        elif _without_time(old) != _without_time(patch):
+        if old is None or _without_time(old) != _without_time(patch):
             patch["time"] = format_time(asked.now)
         elif old.get("time") is not None:
             patch["time"] = old["time"]

@@ -34,8 +34,7 @@ def _judge(
         is_done = decides and counts["succeeded"] == replica.count
         if decides and job.leader is None and one_worker_is_enough(job):
             is_done = counts["succeeded"] > 0
-        is_seen = counts["active"] or counts["failed"] or is_done
-        if (any_runs and is_seen) or (decides and counts["active"] and not is_done):
+        if counts["active"] and (any_runs or (decides and not is_done)):
             _runs(draft, job)
         if is_done:
             draft.finish("Succeeded", f"{job.family.name} {_done(job)}")

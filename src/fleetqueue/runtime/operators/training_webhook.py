@@ -32,6 +32,7 @@ def validate(family: Family, asked: Asked) -> list[FieldError]:
     if given is None:
         return [*errors, fields.required(path, "must be specified")]
     for role, spec in given.items():
+        errors += _check_count(f"{path}[{role}].replicas", spec or {}, errors)
         if family.canonical(role) not in family.roles:
             errors.append(fields.unsupported(f"{path}[{role}]", role, family.roles))
         where = f"{path}[{role}].template.spec.containers"
@@ -39,25 +40,28 @@ def validate(family: Family, asked: Asked) -> list[FieldError]:
     return errors
 
 
-def check_replicas(
-    asked: Asked, family: Family, *, role: str, exactly_one: bool
-) -> list[FieldError]:
-    """Of a role: one and no other number, nor none at all; or at least one where it is said."""
+def check_master(asked: Asked, family: Family) -> list[FieldError]:
+    """One, which has to be said, and no other number."""
     for name, spec in (asked.spec.get(family.specs) or {}).items():
-        if family.canonical(name) != role:
-            continue
-        count, path = (spec or {}).get("replicas"), f"spec.{family.specs}[{name}].replicas"
-        if exactly_one and count != 1:
-            return [fields.forbidden(path, "must be 1")]
-        if not exactly_one and count is not None and count < 1:
-            return [fields.forbidden(path, "must be at least 1")]
+        if family.canonical(name) == "Master" and (spec or {}).get("replicas") != 1:
+            return [fields.forbidden(f"spec.{family.specs}[{name}].replicas", "must be 1")]
     return []
 
 
+def _check_count(path: str, spec: Object, errors: list[FieldError]) -> list[FieldError]:
+    """At least one where a number is said, unless that number has been refused already."""
+    count = spec.get("replicas")
+    if count is None or count >= 1 or any(error.path == path for error in errors):
+        return []
+    return [fields.forbidden(path, "must be at least 1")]
+
+
 def _check_name(name: str) -> Iterator[FieldError]:
-    wrong = names.dns1035_label(name)
-    if wrong:
-        yield fields.wrong("metadata.name", name, f"should match: {','.join(wrong)}")
+    rule = names.dns1035_label
+    if not rule.matches(name):
+        yield fields.wrong("metadata.name", name, f"should match: {rule.pattern}")
+    else:
+        yield from (fields.wrong("metadata.name", name, why) for why in rule(name))
 
 
 def _check_manager(asked: Asked) -> Iterator[FieldError]:

@@ -8,7 +8,7 @@ from fleetqueue.runtime.kinds import XGBOOST_JOB
 from fleetqueue.runtime.operators.training_jobs import operator_of
 from fleetqueue.runtime.operators.training_kinds import Family, TrainingJob
 from fleetqueue.runtime.operators.training_verdicts import judge
-from fleetqueue.runtime.operators.training_webhook import check_replicas, webhook_of
+from fleetqueue.runtime.operators.training_webhook import check_master, webhook_of
 
 
 def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
@@ -31,7 +31,7 @@ def environment(job: TrainingJob, role: str, index: int) -> list[Object]:
 def rules(asked: Asked, family: Family) -> list[FieldError]:
     if "Master" not in map(family.canonical, asked.spec.get(family.specs) or {}):
         return [fields.required(f"spec.{family.specs}[Master]", "must be present")]
-    return check_replicas(asked, family, role="Master", exactly_one=True)
+    return check_master(asked, family)
 
 
 FAMILY = Family(

@@ -1,5 +1,7 @@
 """Names that KubeFleet gives to objects."""
 
+import hashlib
+
 import pytest
 
 from fleetqueue.api.fleet import naming
@@ -65,3 +67,10 @@ def test_a_hash_does_not_depend_on_the_order_of_keys():
     assert naming.content_hash({}) == (
         "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     )
+
+
+@pytest.mark.rule("SNAP-5")
+def test_letters_of_html_are_escaped_in_what_is_hashed():
+    escaped = r'{"a":"x \u0026\u0026 y \u003e 1"}'
+    expected = hashlib.sha256(escaped.encode()).hexdigest()
+    assert naming.content_hash({"a": "x && y > 1"}) == expected

@@ -101,6 +101,19 @@ def test_what_does_not_go_together_is_refused(server, given, message):
     assert [error for error in errors if error.endswith(f": {message}")], errors
 
 
+@pytest.mark.rule("jobs D.7")
+def test_the_values_of_a_restart_policy_are_listed_in_their_order(server):
+    template = {"workerTemplate": TEMPLATE, "restartPolicy": "x"}
+    given = obj(
+        "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {"leaderWorkerTemplate": template}
+    )
+    known = '"Default", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart", "None"'
+    assert server.write(given).errors == [
+        "spec.leaderWorkerTemplate.restartPolicy: Unsupported value: "
+        f'"x": supported values: {known}'
+    ]
+
+
 ALLOWED = [
     job_set(replicatedJobs=WAITS, startupPolicy={"startupPolicyOrder": "AnyOrder"}),
     job_set(volumeClaimPolicies=[{"templates": [{"metadata": {"name": "a"}}]}]),

@@ -46,8 +46,9 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "blocking":           ("wait_for_pods_ready.block_admission", False),
     "requeuing":          ("wait_for_pods_ready.requeuing_strategy.backoff_base_seconds", 60),
     "requeuing limit":    ("wait_for_pods_ready.requeuing_strategy.backoff_limit_count", None),
-    "client":             ("client_connection.qps", 300),
-    "burst":              ("client_connection.burst", 500),
+    "client":             ("client_connection.rate", None),
+    "probes":             ("health.readiness_endpoint_name", "readyz"),
+    "caches":             ("controller.sync_span", "2m"),
     "frameworks":         ("integrations.frameworks", ["batch/job"]),
     "garbage":            ("multi_kueue.gc_interval", "1m"),
     "origin":             ("multi_kueue.origin", "multikueue"),
@@ -181,6 +182,51 @@ WRONG: dict[str, tuple[Json, list[str]]] = {
     "ciphers of TLS 1.3": ({"tls": {"minVersion": "VersionTLS13", "cipherSuites": ["a"]}}, [
         'tls.cipherSuites: Invalid value: ["a"]:'
         " may not be specified when `minVersion` is 'VersionTLS13'"]),
+    "an old TLS": ({"tls": {"minVersion": "VersionTLS11"}}, [
+        'tls.minVersion: Unsupported value: "VersionTLS11":'
+        ' supported values: "VersionTLS12", "VersionTLS13"']),
+    "several curves": ({"tls": {"curvePreferences": ["X25519", 23]}}, [
+        'tls.curvePreferences: Invalid value: ["X25519",23]:'
+        " one curve can be demanded, not a choice of several"]),
+    "an unknown curve": ({"tls": {"curvePreferences": [4588]}}, [
+        "tls.curvePreferences[0]: Unsupported value: 4588: supported values:"
+        ' "CurveP256", "CurveP384", "CurveP521", "X25519"']),
+    "another lock": ({"leaderElection": {"resourceLock": "endpointsleases"}}, [
+        'leaderElection.resourceLock: Unsupported value: "endpointsleases":'
+        ' supported values: "leases"']),
+    "profiles": ({"pprofBindAddress": ":8083"}, [
+        "pprofBindAddress: Forbidden:"
+        " is not supported: there are no profiles of a Go program to be served"]),
+    "ports": ({"webhook": {"port": 70000}, "visibilityServer": {"bindPort": -1}}, [
+        "webhook.port: Invalid value: 70000: must be between 0 and 65535, inclusive",
+        "visibilityServer.bindPort: Invalid value: -1: must be between 0 and 65535, inclusive"]),
+    "addresses": ({"metrics": {"bindAddress": "8443"},
+                   "health": {"healthProbeBindAddress": "here:there"}}, [
+        'metrics.bindAddress: Invalid value: "8443":'
+        " must be a host and a port, such as :8443, or 0 for none",
+        'health.healthProbeBindAddress: Invalid value: "here:there":'
+        " must be a host and a port, such as :8443, or 0 for none"]),
+    "names of probes": ({"health": {"readinessEndpointName": "{x}"}}, [
+        'health.readinessEndpointName: Invalid value: "{x}": must be a path, such as readyz']),
+    "one name for two probes": ({"health": {"readinessEndpointName": "/healthz"}}, [
+        'health.livenessEndpointName: Invalid value: "healthz":'
+        " must differ from the readinessEndpointName"]),
+    "numbers of workers": ({"controller": {"groupKindConcurrency": {"Pod": -1},
+                                           "cacheSyncTimeout": "-1s"}}, [
+        "controller.groupKindConcurrency[Pod]: Invalid value: -1:"
+        " must be greater than or equal to 0",
+        'controller.cacheSyncTimeout: Invalid value: "-1s": must be greater than or equal to 0']),
+    "a burst": ({"clientConnection": {"burst": -1}}, [
+        "clientConnection.burst: Invalid value: -1: must be greater than or equal to 0"]),
+    "a selector of queues": (
+        {"metrics": {"localQueueMetrics": {"localQueueSelector": {
+            "matchExpressions": [{"key": "a", "operator": "Is"}]}}}}, [
+            "metrics.localQueueMetrics.localQueueSelector.matchExpressions[0].operator:"
+            ' Invalid value: "Is": not a valid selector operator']),
+    "a kind that has no metrics": (
+        {"metrics": {"customLabels": [{"name": "a", "sourceKind": "Pod"}]}}, [
+            'metrics.customLabels[0].sourceKind: Unsupported value: "Pod": supported values:'
+            ' "ClusterQueue", "LocalQueue", "Cohort", "Workload"']),
     "a framework twice": ({"integrations": {"frameworks": ["pod", "pod"]}}, [
         'integrations.frameworks[1]: Duplicate value: "pod"']),
     "an external framework": ({"integrations": {"externalFrameworks": ["Foo"]}}, [
@@ -286,6 +332,7 @@ WRONG: dict[str, tuple[Json, list[str]]] = {
 # fmt: on
 
 
+@pytest.mark.rule("kueue 10.1")
 @pytest.mark.parametrize(("fields", "texts"), WRONG.values(), ids=WRONG.keys())
 def test_what_would_stop_the_manager(fields: Json, texts: list[str]) -> None:
     assert [str(error) for error in validate_configuration(new(**fields))] == texts
@@ -307,3 +354,64 @@ def test_a_section_that_is_not_known_and_says_nothing_is_passed_over() -> None:
 
     with pytest.raises(ConfigurationError, match='unknown field "futureFeature"'):
         new(futureFeature={"enabled": True})
+
+
+@pytest.mark.rule("kueue 10.1")
+def test_an_unknown_cipher_suite_is_refused_with_the_known_ones() -> None:
+    known = ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"]
+    [error] = validate_configuration(
+        new(tls={"cipherSuites": [*known, "TLS_RSA_WITH_RC4_128_SHA"]})
+    )
+    assert (error.path, error.reason) == ("tls.cipherSuites[2]", "FieldValueNotSupported")
+    assert all(f'"{name}"' in error.detail for name in known)
+
+
+@pytest.mark.rule("HAR-3", "kueue 10.1")
+def test_zeros_that_a_program_wrote_were_never_said() -> None:
+    made = new(
+        webhook={"port": 0, "host": "", "certDir": ""},
+        metrics={"bindAddress": ""},
+        health={
+            "healthProbeBindAddress": "",
+            "readinessEndpointName": "",
+            "livenessEndpointName": "",
+        },
+        visibilityServer={"bindAddress": "", "bindPort": 0},
+        internalCertManagement={
+            "enable": None,
+            "webhookServiceName": "",
+            "webhookSecretName": "",
+        },
+        pprofBindAddress="",
+        tls=None,
+    )
+    assert made == new()
+    zeros = new(
+        controller={"cacheSyncTimeout": 0, "groupKindConcurrency": {}},
+        clientConnection={"qps": 0, "burst": 0},
+        tls={"minVersion": "", "cipherSuites": [], "curvePreferences": None},
+    )
+    assert zeros.controller.sync_span == "2m"
+    assert zeros.client_connection.rate is None
+    assert validate_configuration(zeros) == []
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(
+    ("said", "rate"),
+    [
+        ({"qps": 50, "burst": 100}, (50, 100)),
+        ({"qps": 50}, (50, 500)),
+        ({"burst": 20}, (300, 20)),
+        ({"qps": -1, "burst": 20}, None),
+        ({}, None),
+    ],
+)
+def test_a_client_is_as_fast_as_the_file_says(said: Json, rate: tuple[float, int] | None) -> None:
+    assert new(clientConnection=said).client_connection.rate == rate
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(("said", "span"), [("30s", "30s"), (5_000_000_000, "5000000000ns")])
+def test_how_long_caches_may_take_is_text_or_a_number_of_gos(said: Any, span: str) -> None:
+    assert new(controller={"cacheSyncTimeout": said}).controller.sync_span == span

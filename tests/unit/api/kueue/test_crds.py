@@ -106,3 +106,15 @@ def test_a_workload_can_be_selected_by_its_cluster_queue() -> None:
     old, new = CRDS["Workload"]["versions"]
     assert new["selectableFields"] == [{"jsonPath": ".status.admission.clusterQueue"}]
     assert "selectableFields" not in old
+
+
+@pytest.mark.rule("kueue 1.7")
+@pytest.mark.parametrize(
+    ("field", "older"), [("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")]
+)
+def test_older_words_come_last(field: str, older: str) -> None:
+    """In the order in which a refusal lists them."""
+    [version] = [each for each in CRDS["ClusterQueue"]["versions"] if each["name"] == "v1beta1"]
+    spec: Any = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    found = spec["properties"]["flavorFungibility"]["properties"][field]["enum"]
+    assert found == ["MayStopSearch", "TryNextFlavor", older]

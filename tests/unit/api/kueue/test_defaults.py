@@ -21,6 +21,19 @@ def test_what_is_in_use_cannot_vanish(kind: str, before: list[str], after: list[
     assert obj["metadata"] == {"finalizers": before}
 
 
+@pytest.mark.rule("kueue 1.0")
+def test_an_empty_word_is_none() -> None:
+    within = {"reclaimWithinCohort": "", "borrowWithinCohort": {"policy": ""}}
+    spec = {"queueingStrategy": "", "stopPolicy": "Hold", "preemption": within}
+    obj = {"kind": "ClusterQueue", "metadata": {}, "spec": spec}
+    assert defaulted(obj)["spec"] == {
+        "queueingStrategy": "BestEffortFIFO",
+        "stopPolicy": "Hold",
+        "preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "Never"}},
+    }
+    assert defaulted({**obj, "spec": {"preemption": None}})["spec"] == {"preemption": None}
+
+
 @pytest.mark.parametrize("kind", ["Cohort", "LocalQueue", "AdmissionCheck", "Topology"])
 def test_other_kinds_stay_as_they_are(kind: str) -> None:
     assert defaulted({"kind": kind, "metadata": {}}) == {"kind": kind, "metadata": {}}

@@ -61,6 +61,12 @@ def test_requests_follow_from_all_containers(spec: Object, expected: Object) -> 
     assert pod_requests(spec) == expected
 
 
+def test_what_is_asked_for_and_none_of_it_is_named_where_that_is_wanted() -> None:
+    spec = {"containers": [container(cpu="0")], "initContainers": [container(memory="0")]}
+    assert pod_requests(spec) == {}
+    assert pod_requests(spec, keeps_zeros=True) == {"cpu": 0, "memory": 0}
+
+
 def test_a_container_that_asks_for_nothing_weighs_a_little() -> None:
     assert weighed_requests({"containers": [container(), container(cpu="1")]}) == (
         1100,

@@ -61,3 +61,22 @@ def test_webhooks_listen_where_the_file_says(
 def test_webhooks_listen_everywhere_where_nothing_is_said(told: dict[str, Any]) -> None:
     run()
     assert (told["options"].webhook_host, told["options"].webhook_port) == ("0.0.0.0", 9443)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], (False, 0.02)),
+        (["--tolerate-missing-kinds", "--multikueue-batch-period=250ms"], (True, 0.25)),
+    ],
+    ids=["nothing is said", "both are"],
+)
+@pytest.mark.rule("IMP-6")
+@pytest.mark.rule("HAR-31")
+def test_what_the_file_cannot_say_of_workers_is_told_by_flags(
+    told: dict[str, Any], arguments: list[str], expected: tuple[bool, float]
+) -> None:
+    run(*arguments)
+
+    made = told["options"].kueue.dispatching
+    assert (made.tolerates_missing_kinds, made.batch_seconds) == expected

@@ -101,19 +101,28 @@ OBJECTS: dict[str, tuple[str, dict[str, Any], bool]] = {
 }
 
 
+def allows(hub: Propagation, obj: dict[str, Any], *, is_job_aware: bool = True) -> bool:
+    def has_service(namespace: str, name: str) -> bool:
+        return (namespace, name) == ("web", "served")
+
+    return hub.allows_object(obj, has_service, is_job_aware=is_job_aware)
+
+
 @pytest.mark.rule("SEL-4")
 @pytest.mark.parametrize(("what", "more", "goes"), OBJECTS.values(), ids=OBJECTS.keys())
 def test_what_controllers_made_does_not_go(what: str, more: dict[str, Any], goes: bool) -> None:
     api_version, kind, name = what.split()
     metadata = {"name": name, "namespace": "web", **more.get("metadata", {})}
     obj = {"apiVersion": api_version, "kind": kind, **more, "metadata": metadata}
-    assert HUB.allows_object(obj, lambda where, name: (where, name) == ("web", "served")) is goes
+    assert allows(HUB, obj) is goes
 
 
 def test_claims_go_from_a_hub_that_runs_no_pods() -> None:
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}}
-    hub = propagation("", "", (), has_workloads=False, is_job_aware=False)
-    assert hub.allows_object(claim, lambda *_: False)
+    assert allows(propagation("", "", (), has_workloads=False), claim)
+
+
+def test_workloads_of_jobs_go_with_placements_that_know_nothing_of_jobs() -> None:
     metadata = {"name": "w", **OWNED}
     workload = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": metadata}
-    assert hub.allows_object(workload, lambda *_: False), "as KubeFleet does it"
+    assert allows(HUB, workload, is_job_aware=False), "as KubeFleet does it"

@@ -109,9 +109,10 @@ def test_without_prices_there_are_no_costs(nodes: list[Json]) -> None:
 
 @pytest.mark.rule("PROP-3")
 def test_nodes_are_counted_by_machine_size() -> None:
-    assert properties.machine_counts([node(labels=SIZE), node(labels=SIZE), node()]) == {
+    newer = node(labels={"node.kubernetes.io/instance-type": "big"})
+    assert properties.machine_counts([node(labels=SIZE), node(labels=SIZE), node(), newer]) == {
         "kubernetes.azure.com/vm-sizes/big/count": "2",
-        "kubernetes.azure.com/vm-sizes/undefined/count": "1",
+        "kubernetes.azure.com/vm-sizes/undefined/count": "2",
     }
 
 

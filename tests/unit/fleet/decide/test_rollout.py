@@ -153,6 +153,16 @@ def test_with_nothing_wanted_everything_may_go() -> None:
     assert clusters_of(rollout.plan(leaving, limits, is_new, NOW).removed) == ["a", "b"]
 
 
+@pytest.mark.rule("ROLL-7", "ROLL-8", "ROLL-13")
+def test_clusters_that_were_given_up_before_they_got_anything_block_nobody() -> None:
+    unused = [binding(name, "Unscheduled", snapshot="") for name in "bc"]
+    found = plan(binding("d", "Scheduled", snapshot=""), *unused, target=1)
+    assert told(found) == (["d"], ["b", "c"], [])
+    assert found.seconds is None
+    # They are no reason to touch more of those that have something.
+    assert told(plan(old("a"), *unused, target=1, unavailable=0)) == ([], ["b", "c"], ["a"])
+
+
 @pytest.mark.rule("BIND-4")
 def test_a_cluster_that_is_not_cleaned_up_has_to_wait() -> None:
     going = binding("a", "Bound", READY, is_deleting=True, name="p-a-old")

@@ -150,7 +150,7 @@ REFUSALS = {
     "not indexed": (
         job(annotations={SYNC: "true"}, spec={**FIVE, "completionMode": "NonIndexed"}),
         [
-            f'{SYNC_PATH}: Invalid value: "NonIndexed": should not be enabled for NonIndexed jobs',
+            f'{SYNC_PATH}: Invalid value: "true": should not be enabled for NonIndexed jobs',
         ],
     ),
     "sizes differ": (

@@ -242,6 +242,15 @@ def test_the_states_of_a_rayjob(
     assert (found and (found.message, found.is_success)) == verdict
 
 
+@pytest.mark.rule("kueue 10.3")
+def test_changes_of_ray_kinds_are_looked_at_where_that_is_wanted() -> None:
+    old, new = ray_job(), ray_job(shutdownAfterJobFinishes=False)
+    off = with_settings(validate_ray_updates=False)
+    assert refusals(new, old=old, framework="ray.io/rayjob") != []
+    assert refusals(new, old=old, framework="ray.io/rayjob", settings=off) == []
+    assert refusals(new, framework="ray.io/rayjob", settings=off) != []
+
+
 HEAD_GROUP = ray.worker_group("head")
 MANY = [ray.worker_group(f"g{number}") for number in range(18)]
 SLICING = "a kueue managed job should only use autoscaling when workload slicing is enabled"

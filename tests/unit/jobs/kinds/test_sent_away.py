@@ -23,7 +23,7 @@ from tests.support.queued_kinds import EXAMPLES, Example
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.base import paths
-from fleetqueue.jobs import names, webhook, workloads
+from fleetqueue.jobs import identity, names, webhook, workloads
 from fleetqueue.jobs.kind import NotYet, Verdict
 from fleetqueue.jobs.kinds import leader_worker_set, stateful_set
 from fleetqueue.jobs.pod_sets import are_equivalent, pod_sets_of
@@ -275,13 +275,21 @@ def test_when_a_set_is_gone_so_is_its_workload_but_no_copy() -> None:
     assert over == [workload["metadata"]["name"]]
 
 
+@pytest.mark.rule("NAME-6")
+@pytest.mark.parametrize("origin", ["", "multikueue"])
+def test_only_a_mirror_is_named_after_the_set_of_its_manager(origin: str) -> None:
+    made = stateful(annotations={f"{K}/multikueue-origin-uid": "there"})
+    made["metadata"]["labels"] = {f"{K}/multikueue-origin": origin} if origin else {}
+    assert identity.origin_uid(made) == ("there" if origin else made["metadata"]["uid"])
+
+
 @pytest.mark.rule("PR-3")
 def test_a_mirror_of_a_set_leaves_its_copy_alone() -> None:
     workload = made_for(stateful())
     mirror = stateful(annotations={f"{K}/multikueue-origin-uid": "uid-db"})
     mirror["metadata"]["uid"] = "there"
-    mirror["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "other"}
     labels = {f"{K}/multikueue-origin": "multikueue"}
+    mirror["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "other", **labels}
     copy = {**workload, "metadata": {**workload["metadata"], "labels": labels}}
     copy["metadata"].pop("ownerReferences")
     assert see(mirror, copy).steps == []

@@ -8,6 +8,7 @@ from tests.support.job_looks import NOW, sight, with_settings
 from tests.support.queued_pods import K, member
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.base import paths
 from fleetqueue.jobs.infos import CannotStart, PodSetInfo
 from fleetqueue.jobs.kind import Sight
 from fleetqueue.jobs.pod_groups import composing, controller, replacement
@@ -15,7 +16,7 @@ from fleetqueue.jobs.pod_groups.excess import excess_of, removed
 from fleetqueue.jobs.pod_groups.group import GROUP, as_job
 from fleetqueue.jobs.pod_groups.matching import is_equivalent, sort_members
 from fleetqueue.jobs.pods.stopping import stop
-from fleetqueue.kube.plan import Apply, Delete, Note, Patch
+from fleetqueue.kube.plan import Apply, Create, Delete, Note, Patch, Plan
 from fleetqueue.kube.resources import Object
 
 pytestmark = [pytest.mark.rule("jobs A.12.4"), pytest.mark.rule("jobs A.12")]
@@ -55,6 +56,19 @@ def created(pod: Object, at: str) -> Object:
 def seen(*pods: Object, **settings: Any) -> Sight:
     found = sight(as_job(pods), settings=with_settings(**settings))
     return Sight(found.job, found.source, found.settings, now=NOW)
+
+
+def decide(found: Object | None, *pods: Object, **settings: Any) -> Plan:
+    """What the controller does with a group, whose Workload may not be there."""
+    parent: Object = found or {
+        "apiVersion": f"{K}/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "grp", "namespace": "ns"},
+    }
+    space: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
+    managed = [dict(paths.with_value(pod, ("metadata", "labels", MANAGED), "true")) for pod in pods]
+    look = operators.look(parent, space, *managed)
+    return controller.decide(with_settings(**settings), look)
 
 
 def names(pods: list[Object]) -> list[str]:
@@ -99,15 +113,17 @@ def workload(**sizes: int) -> Object:
             f"pods '1' and '3' has different '{K}/pod-group-total-count' values: 3!=4",
             id="totals",
         ),
-        pytest.param(
-            [a(str(number), role=str(number), total=19) for number in range(19)],
-            "pod group can't include more than 18 roles",
-            id="roles",
-        ),
     ],
 )
 def test_when_a_workload_can_be_made(pods: list[Object], expected: str) -> None:
     assert composing.problem_of(seen(*pods), "grp") == expected
+
+
+@pytest.mark.parametrize(("roles", "is_fine"), [(18, True), (19, False)])
+def test_how_many_roles_a_group_has(roles: int, is_fine: bool) -> None:
+    pods = [a(str(number), role=str(number), total=roles) for number in range(roles)]
+    told = "pod group can't include more than 18 roles"
+    assert composing.misfit_of(seen(*pods)) == ("" if is_fine else told)
 
 
 @pytest.mark.parametrize("index", ["x", "3", "-1"])
@@ -130,7 +146,7 @@ def test_labels_that_are_copied(values: tuple[str | None, ...], expected: Any) -
         if value is not None:
             made["metadata"]["labels"]["team"] = value
     group = seen(*pods, label_keys_to_copy=("team",))
-    problem = composing.problem_of(group, "grp")
+    problem = composing.misfit_of(group)
     if expected is None:
         assert problem == "constructing workload: pods have different label values"
     else:
@@ -297,23 +313,46 @@ def test_pods_that_ended_without_their_prebuilt_workload_are_not_kept_for_succes
     known = {"metadata": {"namespace": "ns"}, "labels": {"prebuilt-workload-name": "grp"}}
     ended = [held(leaving(a(name, phase="Failed", **known), node="n")) for name in ("1", "2")]
     running = held(leaving(a("3", phase="Running", **known), node="n"))
-    parent: Object = {
-        "apiVersion": f"{K}/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "grp", "namespace": "ns"},
-    }
-    space: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
-    pods = [
-        {
-            **pod,
-            "metadata": {
-                **pod["metadata"],
-                "labels": {**pod["metadata"]["labels"], MANAGED: "true"},
-            },
-        }
-        for pod in (*ended, running)
-    ]
-    look = operators.look(parent, space, *pods)
-    plan = controller.decide(with_settings(), look)
+    plan = decide(None, *ended, running)
     released = [step.obj["metadata"]["name"] for step in plan.steps if isinstance(step, Patch)]
     assert released == ["1", "2"]
+
+
+def test_pods_too_many_go_before_all_must_agree() -> None:
+    pods = [gated(held(a(name, total=2))) for name in ("1", "2", "3")]
+    for pod, team in zip(pods, "xxy", strict=True):
+        pod["metadata"]["labels"]["team"] = team
+        pod["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{pod['metadata']['name']}Z"
+    settings = {"label_keys_to_copy": ("team",)}
+    plan = decide(None, *pods, **settings)
+    assert [step.obj["metadata"]["name"] for step in plan.steps if isinstance(step, Delete)] == [
+        "3"
+    ]
+    assert [step.reason for step in plan.steps if isinstance(step, Note)] == ["ExcessPodDeleted"]
+    [made] = [step for step in decide(None, *pods[:2], **settings).steps if type(step) is Create]
+    assert made.obj["metadata"]["labels"] == {"team": "x"}
+    plan = decide(None, pods[0], pods[2], **settings)
+    [told] = [step for step in plan.steps if isinstance(step, Note)]
+    assert told.message == "constructing workload: pods have different label values"
+
+
+@pytest.mark.rule("jobs A.5")
+@pytest.mark.parametrize("is_of_set", [True, False])
+def test_whoever_made_the_workload_tells_its_gates_and_class(is_of_set: bool) -> None:
+    """A set that serves says what its pods do not know, or not yet."""
+    notes = {"pod-group-serving": "true", "prebuilt-workload-name": "grp"} if is_of_set else {}
+    pods = [gated(a(name, annotations=notes, labels={"priority-class": "low"})) for name in "123"]
+    found = workload(a=3)
+    found["metadata"] |= {
+        "resourceVersion": "1",
+        "annotations": {f"{K}/is-group-workload": "true", f"{K}/admission-gated-by": "a.io/b"},
+        "ownerReferences": [composing.reference(pod) for pod in pods],
+    }
+    found["spec"] |= {
+        "queueName": "main",
+        "priority": 2,
+        "priorityClassRef": {"kind": "WorkloadPriorityClass", "name": "high"},
+    }
+    plan = decide(found, *pods)
+    patched = [step.obj["kind"] for step in plan.steps if isinstance(step, Patch)]
+    assert patched == ([] if is_of_set else ["Workload"])

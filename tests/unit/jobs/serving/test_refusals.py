@@ -200,6 +200,8 @@ def test_the_name_of_a_stateful_sets_workload() -> None:
     plain = made("StatefulSet")
     copied = made("StatefulSet", annotations={f"{K}/multikueue-origin-uid": "uid-web"})
     copied["metadata"]["uid"] = "uid-of-the-copy"
+    assert stateful_set.workload_name(sight(copied)) != NAME
+    copied["metadata"]["labels"] = {f"{K}/multikueue-origin": "multikueue"}
     assert stateful_set.workload_name(sight(copied)) == NAME
     legacy = stateful_set._named(sight(plain), "")
     old = thing(KUEUE, "Workload", legacy, spec={"podSets": []})

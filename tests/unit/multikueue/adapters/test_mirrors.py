@@ -205,6 +205,10 @@ DONE = {"conditions": [{"type": "Complete", "status": "True"}]}
         pytest.param(
             True, False, RUNS, Copied({"conditions": [OURS]}, is_postponed=True), id="not yet"
         ),
+        pytest.param(
+            True, False, {}, Copied({"conditions": [OURS]}, is_postponed=True), id="nobody tells"
+        ),
+        pytest.param(True, True, {}, Copied(), id="both wait and nobody tells"),
     ],
 )
 def test_when_a_job_shows_what_its_mirror_does(

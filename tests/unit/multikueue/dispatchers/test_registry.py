@@ -129,7 +129,11 @@ def test_names_of_another_controller_are_never_written(selector: str) -> None:
 def test_a_worker_without_the_kind_of_job_is_not_nominated(dispatcher: str) -> None:
     workers = [worker("without", takes_kind=False), worker("with")]
 
-    assert dispatcher_of(dispatcher).nominate(offer(*workers)).names == ["with"]
+    made = dispatcher_of(dispatcher).nominate(offer(*workers))
+    assert made.names == ["with"]
+    # Nobody tells when the other gets it.
+    assert made.after is not None
+    assert made.after <= 30.0
 
 
 @pytest.fixture

@@ -116,6 +116,8 @@ def test_slices_do_not_straddle_racks() -> None:
     made = topologies([RACK, HOST], {"r1/x1": 3, "r2/x2": 3})
 
     assert answer(made, pods(4, slice_level=RACK, slice_size=2)) == "x1:2 x2:2"
+    anywhere = pods(4, slice_level=RACK, slice_size=2, is_unconstrained=True)
+    assert answer(made, anywhere) == "x1:2 x2:2"
     assert answer(made, pods(6, slice_level=RACK, slice_size=2)) == (
         'topology "tree" allows to fit only 2 out of 3 slice(s)'
     )

@@ -185,7 +185,16 @@ def test_pods_are_counted() -> None:
         "SufficientPodsReady",
         "1 pods running; 1 pods succeeded",
     )
-    assert plan.after == 60
+    assert plan.after == 5
+
+
+@pytest.mark.rule("jobs B.11")
+def test_a_wrapper_is_looked_at_every_five_seconds_while_it_is_deployed() -> None:
+    assert see(in_phase(wrapper(job(), service()), "Resuming", "", "")).after == 5
+    assert run("Running", "Running").after == 5
+    assert run("Failed 1", Unhealthy="True 0").after == 5
+    assert see(in_phase(wrapper(), "Suspended")).after == 5
+    assert see(in_phase(wrapper(suspend=True), "Suspended")).after is None
 
 
 def test_a_wrapper_succeeds_when_all_its_pods_have() -> None:
@@ -227,8 +236,10 @@ def test_pods_that_do_not_get_ready(
 FAILURES = {  # pods, seconds since it was found, annotations, phase
     "the controller may mend it":    (["Failed 1"], 59, {}, "Running"),
     "nobody mends it":               (["Failed 1"], 61, {}, "Resetting"),
-    "no retry helps that":           (["Failed 9"], 61, {"terminalExitCodes": "3,9"}, "Failed"),
+    "no retry helps that":           (["Failed 9"], 0, {"terminalExitCodes": "3,9"}, "Failed"),
+    "this may be mended":            (["Failed 4"], 59, {"terminalExitCodes": "3,9"}, "Running"),
     "only some codes are retried":   (["Failed 9"], 61, {"retryableExitCodes": "3"}, "Failed"),
+    "others may be mended too":      (["Failed 9"], 59, {"retryableExitCodes": "3"}, "Running"),
     "this one is":                   (["Failed 3"], 61, {"retryableExitCodes": "3"}, "Resetting"),
     "a short grace":                 (["Failed 1"], 11, {"failureGracePeriodDuration": "10s"},
                                       "Resetting"),
@@ -254,20 +265,36 @@ def test_failed_pods_that_go_are_forgiven() -> None:
     assert conditions(plan)["Unhealthy"][:2] == ("False", "FoundNoFailedPods")
 
 
-def test_components_that_vanish_or_fail() -> None:
-    parent = in_phase(wrapper(job(pods=2)), "Running")
-    plan = see(parent, pods=pods("Running"))
-    text = "Only found 0 deployed components, but was expecting 1"
-    assert status(plan)["phase"] == "Failed"
-    assert conditions(plan)["Unhealthy"] == ("True", "MissingComponent", text)
+# fmt: off
+AILMENTS = {  # whether the component is there, seconds since it was found, retries, phase
+    "gone, for a while":      (False, 59, 0, "Running"),
+    "gone for good":          (False, 60, 0, "Resetting"),
+    "gone once too often":    (False, 60, 3, "Failed"),
+    "failed, for a while":    (True, 59, 0, "Running"),
+    "failed for good":        (True, 60, 0, "Resetting"),
+    "failed once too often":  (True, 60, 3, "Failed"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("there", "since", "retries", "phase"), AILMENTS.values(), ids=AILMENTS)
+def test_components_that_vanish_or_fail(there: bool, since: int, retries: int, phase: str) -> None:
+    parent = in_phase(wrapper(job(pods=2)), "Running", Unhealthy="False 500")
+    parent["status"]["resettingCount"] = retries
     failed = component(parent, conditions=[{"type": "Failed", "status": "True"}])
-    plan = see(parent, failed, pods=pods("Failed 1"))
-    assert (status(plan)["phase"], status(plan)["resettingCount"]) == ("Resetting", 1)
-    assert conditions(plan)["Unhealthy"] == (
-        "True",
-        "FailedComponent",
-        "Found 1 failed components",
-    )
+    around = [failed] if there else []
+    reason = "FailedComponent" if there else "MissingComponent"
+    text = "Only found 0 deployed components, but was expecting 1"
+    told = ("True", reason, "Found 1 failed components" if there else text)
+    first = see(parent, *around, pods=pods("Failed 1"))
+    assert (status(first)["phase"], conditions(first)["Unhealthy"]) == ("Running", told)
+    assert events(first) == []
+    later = {**parent, "status": status(first)}
+    plan = see(later, *around, pods=pods("Failed 1"), after=since)
+    assert (status(plan)["phase"], conditions(plan)["Unhealthy"]) == (phase, told)
+    assert status(plan)["resettingCount"] == retries + (phase == "Resetting")
+    ended = [("Normal", "Unhealthy", f"{reason}: {told[2]}")]
+    assert events(plan) == (ended if phase != "Running" else [])
 
 
 def test_retries_are_limited() -> None:

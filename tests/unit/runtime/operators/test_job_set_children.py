@@ -134,7 +134,7 @@ def test_exclusive_placement_of_one_replicated_job_goes_before_that_of_all() -> 
     ("retention", "is_owned"),
     [(None, True), ({"whenDeleted": "Delete"}, True), ({"whenDeleted": "Retain"}, False)],
 )
-def test_claims_go_with_the_jobset_unless_they_are_to_be_retained(
+def test_claims_are_volumes_of_every_pod_and_go_with_the_jobset_unless_retained(
     retention: Object | None, is_owned: bool
 ) -> None:
     claim = {"metadata": {"name": "data", "labels": {"a": "b"}}, "spec": {"accessModes": ["X"]}}
@@ -155,4 +155,4 @@ def test_claims_go_with_the_jobset_unless_they_are_to_be_retained(
         children.make_job(parent, each, 0)["spec"]["template"]["spec"]
         for each in children.replicated_jobs(parent)
     ]
-    assert [pod.get("volumes") for pod in pods] == [[volume], None]
+    assert [pod.get("volumes") for pod in pods] == [[volume], [volume]]

@@ -169,6 +169,8 @@ SUBGROUPS = {  # size, subgroup size, worker, subgroup
     "size divides, second":         (4, 2, 2, "1"),
     "only size - 1 divides":        (5, 2, 2, "0"),
     "only size - 1 divides, next":  (5, 2, 3, "1"),
+    "both divide":                  (4, 1, 1, "1"),
+    "both divide, next":            (4, 1, 2, "2"),
 }
 # fmt: on
 
@@ -250,6 +252,13 @@ def test_tpu_subgroups_are_slices_of_their_own() -> None:
     second = environment(pod("serve-0-2", annotations=notes, containers=[dict(TPU)]))
     assert second["TPU_WORKER_HOSTNAMES"] == "serve-0-2.serve,serve-0-3.serve"
     assert second["TPU_WORKER_ID"] == "0"
+
+
+@pytest.mark.parametrize("leader_uses", ["true", ""])
+def test_a_tpu_subgroup_of_one_is_a_pod_by_itself(leader_uses: str) -> None:
+    notes = {f"{PREFIX}subgroup-size": "1", f"{PREFIX}leader-requests-tpus": leader_uses}
+    told = environment(pod("serve-0-2", annotations=notes, containers=[dict(TPU)]))
+    assert (told["TPU_WORKER_HOSTNAMES"], told["TPU_WORKER_ID"]) == ("serve-0-2.serve", "0")
 
 
 def test_other_pods_are_left_alone_and_broken_ones_refused() -> None:

@@ -129,7 +129,24 @@ def test_jax_tells_a_coordinator() -> None:
         "JAX_PROCESS_ID": INDEX,
         "JAX_COORDINATOR_ADDRESS": f"{MEETING_POINT}:29500",
     }
-    assert environment(built(train_jobs.job(), runtime("jax-distributed"))) == {}
+
+
+def test_jax_and_xgboost_meet_even_where_the_job_says_nothing_of_its_trainer() -> None:
+    jax = built(train_jobs.job("jax-distributed"), runtime("jax-distributed"))
+    assert environment(jax) == {
+        "JAX_NUM_PROCESSES": "1",
+        "JAX_PROCESS_ID": INDEX,
+        "JAX_COORDINATOR_ADDRESS": f"{MEETING_POINT}:29500",
+    }
+    xgboost = built(train_jobs.job("xgboost-distributed"), runtime("xgboost-distributed"))
+    assert environment(xgboost) == {
+        "DMLC_TRACKER_URI": MEETING_POINT,
+        "DMLC_TRACKER_PORT": "29500",
+        "DMLC_TASK_ID": INDEX,
+        "DMLC_NUM_WORKER": "1",
+    }
+    for pod in (jax, xgboost):
+        assert pod["containers"][0]["ports"] == [{"containerPort": 29500}]
 
 
 @pytest.mark.parametrize(("gpus", "workers"), [(0, "3"), (4, "12")])

@@ -142,6 +142,7 @@ def test_patches_change_only_while_the_job_is_or_gets_suspended() -> None:
     ]
 
 
+@pytest.mark.rule("jobs B.6.4")
 def test_patches_that_are_new_or_changed_are_stamped() -> None:
     kept, changed = patch("acme.io/a"), patch("acme.io/b")
     old = train_jobs.job(
@@ -163,7 +164,7 @@ def test_patches_that_are_new_or_changed_are_stamped() -> None:
         "2020-01-01T00:00:00Z",
         operators.TIME,
         operators.TIME,
-        "2021-01-01T00:00:00Z",
+        operators.TIME,
     ]
     fresh = train_jobs.job(runtimePatches=[patch()])
     default(asked(fresh))

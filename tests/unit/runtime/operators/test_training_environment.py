@@ -177,23 +177,12 @@ def test_xgboost_ranks_the_workers_after_the_master() -> None:
 @pytest.mark.parametrize(
     ("roles", "name", "expected"),
     [
-        (
-            {"Worker": 2},
-            "mnist-worker-0",
-            {
-                "POD_IP_DUMMY": {"fieldRef": {"fieldPath": "status.podIP"}},
-                "PADDLE_MASTER": "$(POD_IP_DUMMY):36543",
-            },
-        ),
+        ({"Worker": 2}, "mnist-worker-0", {"PADDLE_MASTER": "$(POD_IP_DUMMY):36543"}),
         ({"Worker": 2}, "mnist-worker-1", {"PADDLE_MASTER": "mnist-worker-0:36543"}),
         (
             {"Master": 1, "Worker": 1},
             "mnist-master-0",
-            {
-                "POD_IP_DUMMY": {"fieldRef": {"fieldPath": "status.podIP"}},
-                "PADDLE_MASTER": "$(POD_IP_DUMMY):36543",
-                "PADDLE_SERVER_NUM": "1",
-            },
+            {"PADDLE_MASTER": "$(POD_IP_DUMMY):36543", "PADDLE_SERVER_NUM": "1"},
         ),
         (
             {"Master": 1, "Worker": 1},
@@ -206,7 +195,12 @@ def test_paddle_meets_at_the_master_or_the_first_worker(
     roles: dict[str, int], name: str, expected: dict[str, Any]
 ) -> None:
     found = variables(training.PADDLE, training.job(training.PADDLE, roles), name)
-    common = {"PYTHONUNBUFFERED": "1", "PADDLE_JOB_ID": "mnist", "PADDLE_NNODES": "2"}
+    common = {
+        "PYTHONUNBUFFERED": "1",
+        "PADDLE_JOB_ID": "mnist",
+        "PADDLE_NNODES": "2",
+        "POD_IP_DUMMY": {"fieldRef": {"fieldPath": "status.podIP"}},
+    }
     assert found == {**common, **expected}
 
 

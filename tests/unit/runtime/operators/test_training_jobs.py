@@ -107,6 +107,16 @@ def test_a_job_does_not_run_while_those_that_matter_do_not(
     assert state(plan) == [CREATED]
 
 
+@pytest.mark.rule("jobs B.4.2")
+@pytest.mark.parametrize(
+    ("pod", "end"), [("Succeeded 0", "Succeeded"), ("Failed 1", "Failed")], ids=["well", "badly"]
+)
+def test_a_job_that_ended_before_it_was_seen_active_never_ran(pod: str, end: str) -> None:
+    obj = training.job(XGBOOST, {"Master": 1, "Worker": 1})
+    plan = training.run(obj, XGBOOST, master_0=pod, worker_0="Pending")
+    assert state(plan) == [CREATED, (end, "True")]
+
+
 ELASTIC = {"elasticPolicy": {"minReplicas": 1, "maxReplicas": 2}}
 ALL_WORKERS = {"successPolicy": "AllWorkers"}
 
@@ -276,11 +286,7 @@ def test_a_failed_replica_that_is_retried_makes_way(family: Family, policy: str,
     text = "job mnist is restarting because Worker replica(s) failed."
     assert operators.deleted_names(plan, "Pod") == ["mnist-worker-1"]
     assert operators.deleted_names(plan, "Service") == []
-    told = text
-    if family is XGBOOST:
-        # It counts a failed replica as a sign that the job ran, and so says it in its own words.
-        told = "XGBoostJob mnist is restarting because 1 Worker replica(s) failed."
-    assert last(plan) == ("Restarting", "True", reason, told)
+    assert last(plan) == ("Restarting", "True", reason, text)
     assert ("Warning", reason, text) in operators.events(plan)
     exited = f"Pod: default.mnist-worker-1 exited with code {code}"
     assert ("Normal", "ExitedWithCode", exited) in operators.events(plan)
@@ -499,6 +505,7 @@ def test_suspension_deletes_everything_whatever_the_clean_policy() -> None:
     assert ("Normal", "PyTorchJobSuspended", text) in operators.events(plan)
 
 
+@pytest.mark.rule("jobs A.19")
 @pytest.mark.parametrize(
     ("states", "active"), [({"worker_0": "Running!"}, 1), ({"worker_0": "Succeeded!"}, None)]
 )

@@ -27,7 +27,7 @@ def check(family: Family, obj: Object, old: Object | None = None) -> list[str]:
         (PYTORCH, {"Master": 1, "Worker": 3}),
         (PYTORCH, {"Worker": {}}),
         (TF, {"Chief": 1, "PS": 2, "Worker": 2, "Evaluator": 1}),
-        (TF, {"worker": 0}),
+        (TF, {"worker": 1}),
         (XGBOOST, {"Master": 1}),
         (PADDLE, {"Master": 2, "Worker": 2}),
         (JAX, {"Worker": 4}),
@@ -70,9 +70,14 @@ def test_what_is_refused_of_every_kind(family: Family) -> None:
 
 
 def test_a_name_must_do_for_services() -> None:
-    [error] = check(JAX, training.job(JAX, {"Worker": 1}, name="1st"))
-    assert error.startswith('metadata.name: Invalid value: "1st": should match: ')
-    assert "[a-z]([-a-z0-9]*[a-z0-9])?" in error
+    pattern = "[a-z]([-a-z0-9]*[a-z0-9])?"
+    assert check(JAX, training.job(JAX, {"Worker": 1}, name="1st")) == [
+        f'metadata.name: Invalid value: "1st": should match: {pattern}'
+    ]
+    long = "a" * 64
+    assert check(JAX, training.job(JAX, {"Worker": 1}, name=long)) == [
+        f'metadata.name: Invalid value: "{long}": must be no more than 63 characters'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +85,17 @@ def test_a_name_must_do_for_services() -> None:
     [
         (PYTORCH, {"Master": 2}, ["[Master].replicas: Forbidden: must be 1"]),
         (PYTORCH, {"Master": {}}, ["[Master].replicas: Forbidden: must be 1"]),
-        (PYTORCH, {"Worker": 0}, ["[Worker].replicas: Forbidden: must be at least 1"]),
+        (PYTORCH, {"Master": 0}, ["[Master].replicas: Forbidden: must be 1"]),
+        *(
+            (family, {"Worker": 0}, ["[Worker].replicas: Forbidden: must be at least 1"])
+            for family in (PYTORCH, TF, PADDLE, JAX)
+        ),
+        (TF, {"PS": 0, "worker": 1}, ["[PS].replicas: Forbidden: must be at least 1"]),
+        (
+            XGBOOST,
+            {"Master": 1, "Worker": 0},
+            ["[Worker].replicas: Forbidden: must be at least 1"],
+        ),
         (XGBOOST, {"Master": 2}, ["[Master].replicas: Forbidden: must be 1"]),
         (XGBOOST, {"Master": {}}, ["[Master].replicas: Forbidden: must be 1"]),
         (XGBOOST, {"Worker": 1}, ["[Master]: Required value: must be present"]),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fleetqueue.api.markers import Schema
 from fleetqueue.api.meta import LabelSelector
 from fleetqueue.api.model import Model
-from fleetqueue.api.scalars import Duration
+from fleetqueue.api.scalars import Duration, IntOrString
 
 
 class Webhook(Model):
@@ -62,11 +62,21 @@ class Health(Model):
     liveness_endpoint_name: str = "healthz"
 
 
+SYNC_TIMEOUT = "2m"
+
+
 class ControllerOptions(Model):
-    """How many objects of a kind are reconciled at once."""
+    """How many objects of a kind are reconciled at once, and how long caches may take to fill."""
 
     group_kind_concurrency: dict[str, int] = {}
-    cache_sync_timeout: Duration = "2m"
+    cache_sync_timeout: IntOrString = SYNC_TIMEOUT
+    """A bare number, as Go writes it, has nanoseconds; zero is as good as nothing."""
+
+    @property
+    def sync_span(self) -> str:
+        limit = self.cache_sync_timeout
+        span = f"{limit}ns" if isinstance(limit, int) else limit
+        return SYNC_TIMEOUT if span in ("", "0", "0s", "0ns") else span
 
 
 class TlsOptions(Model):
@@ -85,11 +95,25 @@ class InternalCertManagement(Model):
     webhook_secret_name: str = "kueue-webhook-server-cert"
 
 
-class ClientConnection(Model):
-    """How fast the manager may ask the API server; a negative rate has no limit."""
+QPS, BURST = 300.0, 500
 
-    qps: float = 300
-    burst: int = 500
+
+class ClientConnection(Model):
+    """How fast the manager may ask the API server; a negative rate has no limit, and who says
+    nothing has none either.
+    """
+
+    qps: float | None = None
+    burst: int | None = None
+
+    @property
+    def rate(self) -> tuple[float, int] | None:
+        """Calls in a second, and at once after a rest; what one of the two leaves open is 300 and
+        500.
+        """
+        if not (self.qps or self.burst) or (self.qps or 0) < 0:
+            return None
+        return self.qps or QPS, self.burst or BURST
 
 
 class VisibilityServer(Model):

@@ -1,7 +1,7 @@
 """Reads a configuration document strictly, and fills in what its fields leave open."""
 
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from fleetqueue.base import paths
 from fleetqueue.errors import InvalidInput
 
 Json = dict[str, Any]
+
+Section = TypeVar("Section", bound=msgspec.Struct)
 
 DEFAULT_NAMESPACE = "kueue-system"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
@@ -91,20 +93,32 @@ def _completed(config: Configuration, namespace: str) -> Configuration:
     return msgspec.structs.replace(
         config,
         namespace=namespace,
+        webhook=_filled(config.webhook, "port"),
         leader_election=_completed_election(config.leader_election),
+        metrics=_filled(config.metrics, "bind_address"),
+        health=_filled(config.health, *config.health.__struct_fields__),
+        visibility_server=_filled(config.visibility_server, "bind_address", "bind_port"),
+        internal_cert_management=_filled(
+            config.internal_cert_management, "webhook_service_name", "webhook_secret_name"
+        ),
         managed_jobs_namespace_selector=_outside(namespace) if selector is None else selector,
         wait_for_pods_ready=waiting,
         multi_kueue=_completed_multi_kueue(config.multi_kueue),
     )
 
 
-def _completed_election(election: LeaderElection) -> LeaderElection:
+def _filled(section: Section, *names: str) -> Section:
     """What a program wrote back has zeros where nothing was said."""
+    defaults = type(section)()
+    empty = {name: getattr(defaults, name) for name in names if not getattr(section, name)}
+    return msgspec.structs.replace(section, **empty)
+
+
+def _completed_election(election: LeaderElection) -> LeaderElection:
     spans = ("lease_duration", "renew_deadline", "retry_period")
-    empty = [name for name in spans if not parse_duration(getattr(election, name))]
-    empty += [name for name in ("resource_lock", "resource_name") if not getattr(election, name)]
-    defaults = LeaderElection()
-    return msgspec.structs.replace(election, **{name: getattr(defaults, name) for name in empty})
+    empty = {name: "" for name in spans if not parse_duration(getattr(election, name))}
+    election = msgspec.structs.replace(election, **empty)
+    return _filled(election, *spans, "resource_lock", "resource_name")
 
 
 def _outside(namespace: str) -> LabelSelector:

@@ -15,9 +15,11 @@ from fleetqueue.api.field_errors import (
 )
 from fleetqueue.api.kueue.config.checks import check_count, check_span, is_kind_version_group
 from fleetqueue.api.kueue.config.devices import check_devices
-from fleetqueue.api.kueue.config.manager import CustomLabel
+from fleetqueue.api.kueue.config.manager import CustomLabel, Metrics
 from fleetqueue.api.kueue.config.multikueue import check_multi_kueue
+from fleetqueue.api.kueue.config.process import check_process
 from fleetqueue.api.kueue.config.reading import NAMESPACE_LABEL
+from fleetqueue.api.kueue.config.tls import check_tls
 from fleetqueue.api.kueue.config.types import (
     Configuration,
     PreemptionStrategy,
@@ -47,6 +49,8 @@ FRAMEWORKS = (
     "leaderworkerset.x-k8s.io/leaderworkerset",
 )
 
+LABELLED = ("ClusterQueue", "LocalQueue", "Cohort", "Workload")
+"""The kinds whose labels and annotations metrics may have."""
 CUSTOM_LABELS_MAX = 20
 KIND_LABELS_MAX = 6
 WORKLOAD_LABELS_MAX = 2
@@ -63,8 +67,9 @@ def validate_configuration(config: Configuration) -> list[FieldError]:
         *_check_fair_sharing(config),
         *_check_resources(config.resources),
         *_check_retention(config),
-        *_check_tls(config),
-        *_check_custom_labels(config.metrics.custom_labels),
+        *(check_tls(config.tls) if config.tls is not None else ()),
+        *check_process(config),
+        *_check_metrics(config.metrics),
     ]
 
 
@@ -153,10 +158,12 @@ def _check_retention(config: Configuration) -> Iterator[FieldError]:
         yield from check_span(workloads.after_deactivated_by_kueue, at)
 
 
-def _check_tls(config: Configuration) -> Iterator[FieldError]:
-    if config.tls and config.tls.min_version == "VersionTLS13" and config.tls.cipher_suites:
-        message = "may not be specified when `minVersion` is 'VersionTLS13'"
-        yield wrong("tls.cipherSuites", config.tls.cipher_suites, message)
+def _check_metrics(metrics: Metrics) -> Iterator[FieldError]:
+    if selector := metrics.local_queue_metrics.local_queue_selector:
+        path = "metrics.localQueueMetrics.localQueueSelector"
+        for fault in selectors.validate_object(write(selector), path):
+            yield FieldError(*fault)
+    yield from _check_custom_labels(metrics.custom_labels)
 
 
 def _check_custom_labels(labels: Sequence[CustomLabel]) -> Iterator[FieldError]:
@@ -175,6 +182,8 @@ def _check_custom_label(label: CustomLabel, path: str) -> Iterator[FieldError]:
     if bool(label.source_label_key) and bool(label.source_annotation_key):
         message = "sourceLabelKey and sourceAnnotationKey are mutually exclusive"
         yield forbidden(path, message)
+    if label.source_kind and label.source_kind not in LABELLED:
+        yield unsupported(f"{path}.sourceKind", label.source_kind, LABELLED)
     if label.source_kind != "Workload":
         return
     if not label.tracked_values:

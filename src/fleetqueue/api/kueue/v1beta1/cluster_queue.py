@@ -31,17 +31,17 @@ CheckName = Annotated[str, Schema(max_length=316)]
 class WhenCanBorrow(StrEnum):
     """Adds the older word for MayStopSearch."""
 
-    BORROW = "Borrow"
     MAY_STOP_SEARCH = "MayStopSearch"
     TRY_NEXT_FLAVOR = "TryNextFlavor"
+    BORROW = "Borrow"
 
 
 class WhenCanPreempt(StrEnum):
     """Adds the older word for MayStopSearch."""
 
-    PREEMPT = "Preempt"
     MAY_STOP_SEARCH = "MayStopSearch"
     TRY_NEXT_FLAVOR = "TryNextFlavor"
+    PREEMPT = "Preempt"
 
 
 @schema(FUNGIBILITY_PREFERENCE)

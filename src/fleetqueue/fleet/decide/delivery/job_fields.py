@@ -70,6 +70,8 @@ def aligned(manifest: Json, live: Json) -> Json:
     if kind == ("batch", "Job"):
         for path in _paths("spec.selector.matchLabels", "spec.template.metadata.labels"):
             _take_keys(made, live, path, lambda key: key in _GENERATED)
+    if kind == ("trainer.kubeflow.org", "TrainJob"):
+        _take_times(made, live)
     if kind in _TEMPLATES and (has_queue(manifest) or has_queue(live)):
         _take_queued(made, live, kind)
     return made
@@ -124,6 +126,15 @@ def _take_patches(mine: Json, theirs: Json) -> None:
         mine["runtimePatches"] = patches
     else:
         mine.pop("runtimePatches", None)
+
+
+def _take_times(made: Json, live: Json) -> None:
+    """Of a TrainJob: the member itself notes when a patch came or changed."""
+    listed = (live.get("spec") or {}).get("runtimePatches") or ()
+    times = {each.get("manager"): each["time"] for each in listed if each.get("time")}
+    for patch in (made.get("spec") or {}).get("runtimePatches") or ():
+        if patch.get("manager") in times:
+            patch["time"] = times[patch["manager"]]
 
 
 def _is_of_queue(patch: Json) -> bool:

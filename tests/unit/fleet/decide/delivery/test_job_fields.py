@@ -130,6 +130,24 @@ def test_the_patch_of_the_queue_in_a_train_job_is_not_the_authors() -> None:
     assert job_fields.aligned(only, bare) == bare
 
 
+@pytest.mark.rule("jobs B.6.4")
+def test_when_a_patch_of_a_train_job_came_is_not_the_authors() -> None:
+    version = "trainer.kubeflow.org/v1alpha1"
+    here, there = "2026-01-01T00:00:00Z", "2026-01-01T00:00:07Z"
+    patch = {"manager": "me", "trainingRuntimeSpec": {"a": 1}}
+    new = {"manager": "new", "time": here}
+    manifest = {
+        "apiVersion": version,
+        "kind": "TrainJob",
+        "metadata": {"name": "run"},
+        "spec": {"runtimePatches": [{**patch, "time": here}, new]},
+    }
+    live = {**manifest, "spec": {"runtimePatches": [{**patch, "time": there}]}}
+    assert job_fields.aligned(manifest, live)["spec"] == {
+        "runtimePatches": [{**patch, "time": there}, new]
+    }
+
+
 def test_what_an_app_wrapper_is_told_of_its_pods_is_not_the_authors() -> None:
     version = "workload.codeflare.dev/v1beta2"
     component = {"template": {"kind": "Job"}}

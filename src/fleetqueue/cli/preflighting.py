@@ -1,0 +1,142 @@
+"""Which workers a workload may go to, and what it would miss there: asked by one user, who may not
+be allowed to read everything. What is not known is no problem.
+"""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.errors import Forbidden, NotFound, UnknownKind
+from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.multikueue import checks, kinds, selection
+from fleetqueue.multikueue.adapters.owners import Owner, noted_owner, owners_of
+from fleetqueue.multikueue.preflight import Facts, Needed, namespace_of, needed_by, problems_of
+from fleetqueue.multikueue.reach.search import resource_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A workload, and the job that it stands for where that can be read."""
+
+    workload: Object
+    owner: Owner | None = None
+    job: Object | None = None
+
+
+# Asking the manager
+
+
+async def subject_of(manager: Client, workload: Object) -> Subject:
+    owners = [owner for owner in (noted_owner(workload), *owners_of(workload)) if owner is not None]
+    if not owners:
+        return Subject(workload)
+    owner, space = owners[0], key_of(workload).namespace
+    try:
+        kind = await resource_of(manager, owner)
+        return Subject(workload, owner, await manager.get(kind, owner.name, space))
+    except (Forbidden, NotFound, UnknownKind):
+        return Subject(workload, owner)
+
+
+async def workers_of(manager: Client, workload: Object) -> dict[str, Object]:
+    """The MultiKueueClusters of its queue that the workload may go to; none where it is not to be
+    sent anywhere.
+    """
+    found = {}
+    for name in await _configured(manager, workload):
+        cluster = await _read(manager.get(kinds.CLUSTER, name))
+        labels = {} if cluster is None else cluster["metadata"].get("labels") or {}
+        if cluster is not None and selection.may_go_to(workload, labels):
+            found[name] = cluster
+    return found
+
+
+async def _configured(manager: Client, workload: Object) -> Sequence[str]:
+    for name in await _checks(manager, workload):
+        check = await _read(manager.get(kinds.ADMISSION_CHECK, name))
+        config = checks.config_of(check) if check is not None else ""
+        if config:
+            found = await _read(manager.get(kinds.CONFIG, config))
+            return [] if found is None else list(found["spec"].get("clusters") or ())
+    return []
+
+
+async def _checks(manager: Client, workload: Object) -> Sequence[str]:
+    """Before it has quota, those of the queue that it waits for."""
+    if told := status.checks_of(workload):
+        return [str(each["name"]) for each in told]
+    queue, space = workload["spec"].get("queueName") or "", key_of(workload).namespace
+    local = await _read(manager.get(kinds.LOCAL_QUEUE, queue, space)) if queue else None
+    if local is None:
+        return []
+    found = await _read(manager.get(kinds.CLUSTER_QUEUE, local["spec"]["clusterQueue"]))
+    strategy = ((found or {}).get("spec") or {}).get("admissionChecksStrategy") or {}
+    return [str(each["name"]) for each in strategy.get("admissionChecks") or ()]
+
+
+# Asking a worker
+
+
+def lost(subject: Subject, cluster: Object) -> list[str]:
+    """What is told of a worker that the manager does not reach; nothing where it does."""
+    active = status.find_condition(cluster, "Active")
+    if active is None or active["status"] == "True":
+        return []
+    texts = problems_of(subject.workload, "", Facts(key_of(cluster).name, is_connected=False))
+    return [*texts, str(active.get("message") or "")]
+
+
+async def missing(worker: Client, name: str, subject: Subject) -> list[str]:
+    """What keeps the workload from running there."""
+    workload, owner = subject.workload, subject.owner
+    space = key_of(workload).namespace
+    facts = Facts(
+        name,
+        takes_kind=None if owner is None else await _takes(worker, owner),
+        has_namespace=not await _lacks(worker, namespace_of(workload)),
+        local_queues=await _all(worker, kinds.LOCAL_QUEUE, space),
+        cluster_queues=await _all(worker, kinds.CLUSTER_QUEUE, ""),
+        absent=[each for each in _needed(subject) if await _lacks(worker, each)],
+    )
+    return problems_of(workload, "" if owner is None else owner.title, facts)
+
+
+def _needed(subject: Subject) -> list[Needed]:
+    return [] if subject.job is None else needed_by(subject.job)
+
+
+async def _takes(worker: Client, owner: Owner) -> bool:
+    """With the manager's rights: it must follow all that it sent there."""
+    try:
+        served = await worker.discovery.resource(owner.api_version, owner.kind)
+        await worker.list_page(served, limit=1)
+    except (Forbidden, NotFound, UnknownKind):
+        return False
+    return True
+
+
+async def _all(worker: Client, kind: Resource, namespace: str) -> Sequence[Object] | None:
+    found = await _read(worker.list(kind, namespace))
+    return None if found is None else found.items
+
+
+async def _lacks(worker: Client, needed: Needed) -> bool:
+    try:
+        await worker.get(needed.kind, needed.key.name, needed.key.namespace)
+    except NotFound:
+        return True
+    except Forbidden:
+        return False
+    return False
+
+
+async def _read(reading: Awaitable[T]) -> T | None:
+    """Nothing where there is nothing, or nobody may read it."""
+    try:
+        return await reading
+    except (Forbidden, NotFound):
+        return None

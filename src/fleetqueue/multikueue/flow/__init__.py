@@ -1,0 +1,1 @@
+"""What becomes of a workload that is sent to workers."""

@@ -1,0 +1,53 @@
+"""What is known of a workload that is sent to workers: here, and on each of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleetqueue.kube.resources import Object
+from fleetqueue.multikueue.components import Component
+from fleetqueue.multikueue.dispatcher import Nomination
+from fleetqueue.multikueue.settings import DispatchSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One worker, and what is there of the workload."""
+
+    name: str
+    is_connected: bool = True
+    lost_since: datetime | None = None
+    copy: Object | None = None
+    has_mirror: bool = False
+    has_ended: bool = False
+    """Whether the job there says that it is over."""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.copy is None and not self.has_mirror
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A local workload and all that is known of it elsewhere."""
+
+    workload: Object
+    check: Object
+    """The state of its MultiKueue check."""
+    sites: Sequence[Site]
+    """The configured workers, in the order of the configuration."""
+    now: datetime
+    settings: DispatchSettings
+    nominate: Callable[[], Nomination]
+    """Asks the dispatcher."""
+    former: Sequence[Site] = ()
+    """Workers that are not configured any more but still have something of it."""
+    components: Sequence[Component] = ()
+    """All Workloads of its job, this one too, where there are several."""
+    components_wanted: int = 0
+    is_activity_mirrored: bool = False
+    """Whether the local job says of pods elsewhere that they run."""
+    had: str | None = ""
+    """The worker that had it last; None: one had it, and nobody knows which."""
+    has_leisure: Callable[[], bool] = lambda: True
+    """Whether each of its states is shown by a write of its own."""

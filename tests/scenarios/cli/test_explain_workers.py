@@ -1,0 +1,152 @@
+"""What a job would miss on each worker, asked of a manager and its workers."""
+
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.support import dispatching
+from tests.support import kueue as objects
+from tests.support.dispatching import CLUSTER_QUEUE, LOCAL_QUEUE, Dispatching, job
+
+from fleetqueue import kueue
+from fleetqueue.apiserver.access.users import User
+from fleetqueue.cli.commands.explain import told
+from fleetqueue.metrics.registry import Metrics
+from fleetqueue.multikueue import kinds, parts
+from fleetqueue.testing import Fleet, namespace
+
+pytestmark = [pytest.mark.rule("LIM-2"), pytest.mark.rule("S002-11")]
+NO_QUEUE = '  LocalQueue "default/user-queue" does not exist on worker "worker1": create it there.'
+TOO_MUCH = (
+    '  The workload requests 3 of cpu, and ClusterQueue "cluster-queue" on worker "worker2" can'
+    " never give more than 2: raise its quota, or ask for less."
+)
+
+
+@pytest.fixture
+async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
+    """With a seed of its own: what workloads ask for is remembered by their uids."""
+    async with Fleet(zlib.crc32(request.node.name.encode())) as made:
+        yield made
+
+
+def install(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
+    metrics: Metrics = kueue.install(manager, options).metrics
+    return parts.install(manager, settings, connect, metrics, lambda kind: True)
+
+
+async def world(fleet: Fleet, **quota: Any) -> Dispatching:
+    made = await dispatching.start(fleet, install=install)
+    await made.join()
+    await made.set_up(**{"worker_quota": "2", **quota})
+    return made
+
+
+async def asked(made: Dispatching, space: str = "default") -> list[str]:
+    return await told(made.manager.client, space, "job/one", "kueue-system", made.connect)
+
+
+async def test_what_workers_that_were_offered_it_lack_is_told(fleet: Fleet) -> None:
+    async with await world(fleet) as made:
+        await made.workers["worker1"].client.delete(kinds.LOCAL_QUEUE, LOCAL_QUEUE, "default")
+        await made.manager.create(job("one", cpu="3"))
+        await made.passes(seconds=5)
+
+        lines = await asked(made)
+
+    first, second = (
+        lines.index(f"on {name} it waits in the queue user-queue") for name in made.workers
+    )
+    assert NO_QUEUE in lines[first:second]
+    assert TOO_MUCH in lines[second:]
+
+
+async def test_it_is_told_before_the_manager_has_quota_for_it(fleet: Fleet) -> None:
+    async with await world(fleet, quota="1") as made:
+        await made.workers["worker1"].client.delete(kinds.LOCAL_QUEUE, LOCAL_QUEUE, "default")
+        await made.manager.create(job("one", cpu="3"))
+        await made.passes(seconds=5)
+
+        lines = await asked(made)
+
+    assert lines[-4:] == [
+        "on worker1: it cannot run there",
+        NO_QUEUE,
+        "on worker2: it cannot run there",
+        TOO_MUCH,
+    ]
+
+
+async def test_a_worker_without_the_namespace_says_just_that(fleet: Fleet) -> None:
+    async with await world(fleet) as made:
+        client = made.manager.client
+        await client.create(namespace("team"))
+        queue = objects.local_queue(LOCAL_QUEUE, CLUSTER_QUEUE)
+        queue["metadata"]["namespace"] = "team"
+        await client.create(queue)
+        elsewhere = job("one")
+        elsewhere["metadata"]["namespace"] = "team"
+        await client.create(elsewhere)
+        await made.passes(seconds=5)
+
+        lines = await asked(made, "team")
+        [workload] = (await client.list(kinds.WORKLOAD, "team")).items
+        events = await made.manager.events(workload["metadata"]["name"])
+
+    text = 'Namespace "team" does not exist on worker "worker2": create it there.'
+    assert lines[-2:] == ["on worker2: it has no copy", f"  {text}"]
+    [told_of] = [text for _, reason, text in events if reason == "PendingOnWorkers"]
+    assert f"worker2: CannotRun ({text})" in told_of
+
+
+async def test_a_kind_that_the_manager_may_not_read_is_told_of(fleet: Fleet) -> None:
+    async with await world(fleet, quota="1") as made:
+        await made.manager.create(job("one", cpu="3"))
+        await made.passes(seconds=5)
+        made.links["worker2"].user = User("nobody")
+
+        assert (await asked(made))[-2:] == [
+            "on worker2: it cannot run there",
+            '  The kind batch/v1, Kind=Job is not served on worker "worker2": install its CRD and'
+            " its operator there, and let the manager read it.",
+        ]
+
+
+async def test_one_that_is_lost_or_does_not_answer_is_told_of(fleet: Fleet) -> None:
+    async with await world(fleet, quota="1") as made:
+        await made.manager.create(job("one", cpu="3"))
+        made.cut("worker1")
+        await made.passes(seconds=20)
+        made.hang("worker2")
+
+        lines = await asked(made)
+
+    assert lines[-4:-2] == [
+        "on worker1: it cannot run there",
+        '  Worker "worker1" cannot be reached: see the condition Active of MultiKueueCluster'
+        ' "worker1".',
+    ]
+    assert lines[-1] == "on worker2: it does not answer"
+
+
+async def test_where_nothing_is_missing_nothing_is_told(fleet: Fleet) -> None:
+    async with await world(fleet, quota="1", worker_quota="2") as made:
+        await made.manager.create(job("one", cpu="2"))
+        await made.passes(seconds=5)
+
+        assert not [line for line in await asked(made) if "worker" in line]
+
+
+async def test_workers_that_the_job_does_not_ask_for_are_left_out(fleet: Fleet) -> None:
+    async with await world(fleet, quota="1") as made:
+        patch = {"metadata": {"labels": {"region": "eu"}}}
+        await made.manager.client.patch(kinds.CLUSTER, "worker2", patch)
+        abroad = job("one", cpu="3")
+        abroad["metadata"]["annotations"] = {"fleetqueue.dev/cluster-selector": "region=eu"}
+        await made.manager.create(abroad)
+        await made.passes(seconds=5)
+
+        assert [line for line in await asked(made) if line.startswith("on ")] == [
+            "on worker2: it cannot run there"
+        ]

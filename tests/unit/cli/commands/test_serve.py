@@ -1,0 +1,66 @@
+"""What `fleetqueue serve` makes of its options."""
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fleetqueue.cli.commands import serve as command
+
+
+class Runner:
+    """Runs nothing."""
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is nothing to end."""
+
+    def run(self, asked: Any) -> None:
+        """It is remembered already."""
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The options of what would have been served."""
+    found: list[Any] = []
+    monkeypatch.setattr(command, "_serve", found.append)
+    monkeypatch.setattr(command, "new_runner", Runner)
+    yield found
+    gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], (False, 0.02)),
+        (["--tolerate-missing-kinds", "--multikueue-batch-period=250ms"], (True, 0.25)),
+    ],
+    ids=["nothing is said", "both are"],
+)
+@pytest.mark.rule("IMP-6")
+@pytest.mark.rule("HAR-31")
+def test_what_the_file_cannot_say_of_workers_is_told_by_flags(
+    served: list[Any], tmp_path: Path, arguments: list[str], expected: tuple[bool, float]
+) -> None:
+    answer = CliRunner().invoke(command.serve, ["--data", str(tmp_path), *arguments])
+
+    assert answer.exit_code == 0, answer.output
+    [options] = served
+    made = options.live.kueue.dispatching
+    assert (made.tolerates_missing_kinds, made.batch_seconds) == expected
+
+
+@pytest.mark.rule("HAR-31")
+@pytest.mark.parametrize("value", ["2m", "soon"])
+def test_a_period_that_cannot_be_is_refused(served: list[Any], tmp_path: Path, value: str) -> None:
+    arguments = ["--data", str(tmp_path), f"--multikueue-batch-period={value}"]
+    answer = CliRunner().invoke(command.serve, arguments)
+
+    assert answer.exit_code == 2
+    assert "--multikueue-batch-period" in answer.output
+    assert served == []

@@ -1,0 +1,53 @@
+"""What is done on workers: how the status of a copy is written."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.meta import Key
+from fleetqueue.kube.calls import PatchType
+from fleetqueue.kube.resources import Object
+from fleetqueue.multikueue.hands import write_copy
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+COPY = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "w", "namespace": "team", "uid": "1", "resourceVersion": "7"},
+    "spec": {"podSets": []},
+    "status": {},
+}
+
+
+class Elsewhere:
+    """A worker that takes everything and has one copy."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[Any, dict[str, Any]]] = []
+
+    def copy(self, key: Key) -> Object:
+        return COPY
+
+    async def patch(self, kind: Any, key: Key, patch: Any, **options: Any) -> Object:
+        self.written.append((patch, options))
+        return {}
+
+
+@pytest.mark.rule("FLOW-66")
+@pytest.mark.parametrize("merges", [False, True])
+async def test_with_merge_patches_nobody_owns_the_status_of_a_copy(merges: bool) -> None:
+    worker: Any = Elsewhere()
+    target = status.DEACTIVATION_TARGET
+    made = status.with_condition(COPY, target, True, "EvictedOnManagerCluster", "why", NOW)
+    await write_copy(made, merges, worker)
+    [(patch, options)] = worker.written
+    [told] = patch["status"]["conditions"]
+    assert (told["type"], told["status"]) == (target, "True")
+    assert options["subresource"] == "status"
+    if merges:
+        assert "manager" not in options
+        assert "apiVersion" not in patch
+    else:
+        assert (options["manager"], options["type"]) == (status.MANAGER, PatchType.APPLY)
