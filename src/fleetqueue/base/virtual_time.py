@@ -15,18 +15,28 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_DEADLOCK_TASKS_SHOWN = 10
+_TASKS_SHOWN = 10
 
 
 class Deadlock(RuntimeError):
     """The main task waits, and nothing that could ever wake it is left."""
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Starts at second zero. Works with sleep, timeout, wait_for and run_in_executor."""
+class Endless(RuntimeError):
+    """The main task has gone round more often than it may: somebody undoes what another does."""
 
-    def __init__(self) -> None:
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """Starts at second zero. Works with sleep, timeout, wait_for and run_in_executor.
+
+    With `rounds_max`, what would go on for ever ends with Endless after so many rounds of the loop,
+    the same on every machine.
+    """
+
+    def __init__(self, rounds_max: int | None = None) -> None:
         self._virtual_now = 0.0
+        self._rounds = 0
+        self._rounds_max = rounds_max
         self._outside_work = 0
         self._idle_waiters: deque[asyncio.Future[None]] = deque()
         super().__init__(_JumpingSelector(self._wait))
@@ -73,6 +83,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _wait(self, poll: Callable[[float | None], list[Any]], timeout: float | None) -> list[Any]:
         """Called by the loop between rounds; `timeout` is 0 when some callback is ready."""
+        self._rounds += 1
+        if self._rounds == self._rounds_max:
+            raise Endless(self._explain_endless())
         events = poll(0)
         if events or timeout == 0:
             return events
@@ -111,14 +124,22 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return vars(self)["_selector"].get_map()
 
     def _explain_deadlock(self) -> str:
-        tasks = sorted(asyncio.all_tasks(self), key=lambda task: task.get_name())
-        shown = ", ".join(_describe(task) for task in tasks[:_DEADLOCK_TASKS_SHOWN])
-        left = len(tasks) - _DEADLOCK_TASKS_SHOWN
-        more = f" and {left} more" if left > 0 else ""
         return (
             "Nothing is ready and no timer is set, so the main task would wait for ever. "
-            f"Still waiting: {shown}{more}."
+            f"Still waiting: {self._tasks_shown()}."
         )
+
+    def _explain_endless(self) -> str:
+        return (
+            f"No end after {self._rounds:,} rounds of the loop, {self._virtual_now:,.3f} s into "
+            f"the story. Under way: {self._tasks_shown()}."
+        )
+
+    def _tasks_shown(self) -> str:
+        tasks = sorted(asyncio.all_tasks(self), key=lambda task: task.get_name())
+        shown = ", ".join(_describe(task) for task in tasks[:_TASKS_SHOWN])
+        left = len(tasks) - _TASKS_SHOWN
+        return shown + (f" and {left} more" if left > 0 else "")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

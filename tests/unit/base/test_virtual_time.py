@@ -1,11 +1,12 @@
 """Virtual time jumps, stands still for threads, and reports a deadlock instead of hanging."""
 
 import asyncio
+import itertools
 import threading
 
 import pytest
 
-from fleetqueue.base.virtual_time import Deadlock, VirtualTimeLoop, idle, run
+from fleetqueue.base.virtual_time import Deadlock, Endless, VirtualTimeLoop, idle, run
 
 
 def now() -> float:
@@ -129,6 +130,18 @@ def test_a_deadlock_is_an_error_that_names_who_waits() -> None:
 
     with pytest.raises(Deadlock, match=r"Nothing is ready.*stuck one"):
         run(main())
+
+
+def test_what_goes_round_for_ever_is_told_with_who_does() -> None:
+    async def restless() -> None:
+        for seconds in itertools.repeat(0.001):
+            await asyncio.sleep(seconds)
+
+    with (
+        asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(rounds_max=1_000)) as runner,
+        pytest.raises(Endless, match=r"No end after 1,000 rounds.*restless"),
+    ):
+        runner.run(restless())
 
 
 def test_two_runs_do_the_same() -> None:
