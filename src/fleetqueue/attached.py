@@ -42,7 +42,6 @@ from fleetqueue.kube.webhook_serving import serve
 from fleetqueue.kueue import KueueOptions
 from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
-from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 
 __all__ = ["AttachOptions", "install", "run"]
 
@@ -184,10 +183,8 @@ async def install_controllers(
 ) -> Admission:
     """All controllers; those of kinds that the cluster does not have yet wait for them."""
     cluster = manager.cluster
-    provisions = await _is_served(cluster.client, PROVISIONING_REQUEST)
-    made = kueue.install(
-        manager, options, lambda kind: kind != PROVISIONING_REQUEST or provisions, metrics
-    )
+    made = kueue.install(manager, options, metrics=metrics)
+    kueue.install_late_provisioning(manager, options)
     profiles = await _is_served(cluster.client, CLUSTER_PROFILE)
     connect = partial(connect_to, clock=cluster.clock, random=source)
     kueue.install_dispatching(

@@ -5,7 +5,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from differential import progress
@@ -208,9 +207,12 @@ def start(story: Story, image: str = "", count: int = 1000, *, ready: bool = Tru
         ]
         waiting.sort(key=_image, reverse=True)
         for pod in waiting[:count]:
-            # A roll-out goes on while pods are started, and may take one of these away.
-            with suppress(AssertionError):
+            try:
                 side.start(pod, ready=ready)
+            except AssertionError:
+                # A roll-out goes on while pods are started, and may take one of these away.
+                if pod["metadata"]["name"] in {each["metadata"]["name"] for each in _live(side)}:
+                    raise
 
     story.both(act)
 

@@ -32,6 +32,7 @@ from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.transport import InProcessTransport
 from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.metrics.registry import Metrics
+from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
 from fleetqueue.multikueue.workers import Workers
 from fleetqueue.provisioning.kinds import REQUEST as PROVISIONING_REQUEST
 from fleetqueue.runtime.addresses import AddressPool
@@ -178,7 +179,12 @@ class Live:
         options = replace(self._options.kueue, blueprints=BLUEPRINTS, is_placed=is_placed)
         self.admission = kueue.install(self._manager, options)
         workers = kueue.install_dispatching(
-            self._manager, options, self.admission, self._connect, farewell=self._reach.farewell
+            self._manager,
+            options,
+            self.admission,
+            self._connect,
+            is_served=lambda kind: True,
+            farewell=self._reach.farewell,
         )
         if workers is not None:
             self._reach.open(self._instance.core, options, workers)
@@ -191,7 +197,7 @@ class Live:
 
     async def _follow_late_kinds(self) -> None:
         """Kinds of others, which people define once the cluster runs: those that only the
-        configuration names, and the autoscaler's.
+        configuration names, the autoscaler's, and the profiles of clusters.
         """
         awaited = list(filter(_may_come_late, self.cluster.kinds()))
         if not awaited:
@@ -278,4 +284,4 @@ class Live:
 
 
 def _may_come_late(kind: Resource) -> bool:
-    return kind.is_guess or kind == PROVISIONING_REQUEST
+    return kind.is_guess or kind in (PROVISIONING_REQUEST, CLUSTER_PROFILE)

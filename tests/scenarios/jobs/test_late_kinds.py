@@ -16,8 +16,10 @@ from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import CRDS, Object, Resource
 from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.metrics.registry import Metrics
+from fleetqueue.provisioning.kinds import ADMISSION_CHECK, REQUEST
 from fleetqueue.testing import Fleet, FleetCluster
-from support.kueue import cluster_queue, flavor, local_queue
+from support import provisioned
+from support.kueue import cluster_queue, conditions_of, flavor, local_queue
 
 pytestmark = pytest.mark.rule("kueue 10.1")
 JOB_SET = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
@@ -95,6 +97,21 @@ async def test_a_kind_that_comes_late_is_queued_and_one_that_goes_is_let_go(flee
             assert cluster.is_held(JOB_SET)
             assert cluster.cached_all(JOB_SET) == []
             assert cluster.problems() == []
+
+
+@pytest.mark.rule("kueue 12.1")
+async def test_the_check_of_an_autoscaler_that_comes_late_works(fleet: Fleet) -> None:
+    async with running(fleet) as (server, cluster):
+        await server.client.create(provisioned.check())
+        await fleet.passes(seconds=5)
+        assert cluster.is_held(REQUEST)
+        assert "status" not in await server.client.get(ADMISSION_CHECK, provisioned.CHECK)
+
+        await server.client.create(provisioned.DEFINITION)
+        await server.client.create(provisioned.config())
+        await fleet.passes(seconds=5)
+        told = conditions_of(dict(await server.client.get(ADMISSION_CHECK, provisioned.CHECK)))
+        assert told["Active"] == ("True", "Active", "The admission check is active")
 
 
 @pytest.mark.parametrize(

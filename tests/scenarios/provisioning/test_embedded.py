@@ -1,19 +1,15 @@
 """The check on a server of ours, whose users define the autoscaler's kind when they like."""
 
-import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.embedded import prepared
 from tests.support.kueue import cluster_queue, conditions_of, flavor, local_queue
 from tests.support.provisioned import CHECK, DEFINITION, check, checked, config
 
-from fleetqueue import kueue
 from fleetqueue.admission.kinds import CLUSTER_QUEUE, WORKLOAD
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.embedded.live import Live
-from fleetqueue.embedded.options import LiveOptions
 from fleetqueue.kube.resources import CRDS, Object
 from fleetqueue.provisioning.kinds import ADMISSION_CHECK, REQUEST
 from fleetqueue.testing import Fleet, named
@@ -31,19 +27,6 @@ multiKueue:
 """
 """Kinds that nobody has defined either."""
 NAME = str(DEFINITION["metadata"]["name"])
-
-
-@asynccontextmanager
-async def prepared(fleet: Fleet, directory: Path, config: str | None = None) -> AsyncIterator[Live]:
-    """All of a cluster that needs neither pods nor this machine."""
-    server = await fleet.add_cluster("one")
-    options = LiveOptions(directory, simulates=True, kueue=kueue.read_options(config))
-    live = Live(server.instance, fleet.clock, random.Random(1), options)
-    await live.prepare()
-    try:
-        yield live
-    finally:
-        await live.stop()
 
 
 async def furnish(fleet: Fleet, live: Live) -> None:
