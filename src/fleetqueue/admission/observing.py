@@ -13,10 +13,11 @@ from fleetqueue.admission import kinds, measuring
 from fleetqueue.admission.gauges import Gauges, LocalFacts, Tallies
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.metric_settings import MetricSettings
-from fleetqueue.admission.pod_workloads import INDEX, group_of, workload_of
+from fleetqueue.admission.pod_workloads import INDEX, workload_of
 from fleetqueue.admission.scheduler import Scheduler
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable
 from fleetqueue.admission import kinds
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.resources import Object, key_of, uid_of
 from fleetqueue.kube.sources import Index, Source
@@ -20,13 +21,6 @@ def workload_of(source: Source, pod: Object) -> Object | None:
     if name := notes.get(labels.WORKLOAD) or group_of(pod):
         return source.get(kinds.WORKLOAD, namespace, name)
     return next(iter(source.found(INDEX, uid_of(pod))), None)
-
-
-def group_of(pod: Object) -> str:
-    """The name of its group; "" where it stands for itself."""
-    metadata = pod["metadata"]
-    said = (metadata.get("annotations") or {}).get(labels.POD_GROUP_NAME)
-    return said or (metadata.get("labels") or {}).get(labels.POD_GROUP_NAME) or ""
 
 
 def _values(workload: Object) -> Iterable[Hashable]:

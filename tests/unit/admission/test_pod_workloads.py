@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.admission.pod_workloads import INDEX, group_of, workload_of
+from fleetqueue.admission.pod_workloads import INDEX, workload_of
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.kube.sources import Listed
 
 pytestmark = pytest.mark.rule("kueue 11.2")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.jobs import managing
 from fleetqueue.jobs.infos import PodSetInfo, check_number
 from fleetqueue.jobs.kind import JobKind, Role, Sight, Verdict
@@ -18,12 +19,12 @@ def roles(sight: Sight) -> list[Role]:
 
 
 def is_skipped(sight: Sight) -> bool:
-    return not states.is_managed(sight.job, sight.settings) or bool(states.group_of(sight.job))
+    return not states.is_managed(sight.job, sight.settings) or bool(group_of(sight.job))
 
 
 def is_part(sight: Sight) -> bool:
     """Of a group, or of what its owner made it for."""
-    return bool(states.group_of(sight.job)) or bool(controller_uid(sight.job))
+    return bool(group_of(sight.job)) or bool(controller_uid(sight.job))
 
 
 def is_held(sight: Sight) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.meta import Key
 from fleetqueue.jobs import choosing, identity, leaving
 from fleetqueue.jobs.controller import MANAGER, PREBUILT_RETRY_SECONDS, RETRY_SECONDS
@@ -40,7 +41,7 @@ READ = (NAMESPACE, RESOURCE_FLAVOR, PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS, ADM
 
 
 def _group_key(pod: Object) -> list[Key]:
-    name = states.group_of(pod)
+    name = group_of(pod)
     return [Key(key_of(pod).namespace, name)] if name else []
 
 

@@ -3,11 +3,11 @@
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError, forbidden, required, wrong
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.kueue.validation.common import check_immutable
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.batch_job_rules import not_a_number
 from fleetqueue.jobs.kind import Sight
-from fleetqueue.jobs.pods import states
 from fleetqueue.jobs.topology import read_int
 from fleetqueue.kube.resources import Object
 
@@ -23,9 +23,9 @@ def check(sight: Sight, old: Object | None) -> list[FieldError]:
     errors += _check_prebuilt(sight)
     if old is None:
         return errors
-    was = states.group_of(old)
+    was = group_of(old)
     if was:
-        errors += check_immutable(states.group_of(pod), was, _group_path(pod))
+        errors += check_immutable(group_of(pod), was, _group_path(pod))
     return errors + _check_retriable(sight, old)
 
 
@@ -36,7 +36,7 @@ def _check_label(sight: Sight) -> list[FieldError]:
 
 
 def _check_group(sight: Sight) -> list[FieldError]:
-    name, total = states.group_of(sight.job), sight.annotations.get(labels.POD_GROUP_TOTAL_COUNT)
+    name, total = group_of(sight.job), sight.annotations.get(labels.POD_GROUP_TOTAL_COUNT)
     path = _group_path(sight.job)
     errors: list[FieldError] = []
     if name and (problems := names.dns1123_subdomain(name)):
@@ -65,7 +65,7 @@ def _check_total(text: str) -> list[FieldError]:
 
 
 def _check_prebuilt(sight: Sight) -> list[FieldError]:
-    prebuilt, group = identity.prebuilt_of(sight.job, sight.settings), states.group_of(sight.job)
+    prebuilt, group = identity.prebuilt_of(sight.job, sight.settings), group_of(sight.job)
     if not prebuilt or not group or prebuilt == group:
         return []
     detail = "prebuilt workload and pod group should be equal"

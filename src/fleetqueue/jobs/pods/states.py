@@ -12,12 +12,6 @@ from fleetqueue.kube.resources import Object
 FRAMEWORK = "pod"
 
 
-def group_of(pod: Object) -> str:
-    """The name of its group; "" where it stands for itself."""
-    said = annotations_of(pod).get(labels.POD_GROUP_NAME)
-    return said or labels_of(pod).get(labels.POD_GROUP_NAME) or ""
-
-
 def total_of(pod: Object) -> int | None:
     """How many pods its group has; None where it says no number."""
     text = annotations_of(pod).get(labels.POD_GROUP_TOTAL_COUNT) or ""

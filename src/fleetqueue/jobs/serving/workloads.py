@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.meta import Key
 from fleetqueue.jobs import choosing, identity, leaving, workloads
 from fleetqueue.jobs.kind import JobKind, Sight
@@ -134,7 +135,7 @@ def joined(
     pod: Object, name: str, total: int, role: str, *, more: Mapping[str, str], **kept: str
 ) -> list[Step]:
     """A pod that waits becomes a member of the group of its Workload; `kept` are its labels."""
-    if states.group_of(pod) == name or is_deleting(pod) or not states.is_gated(pod):
+    if group_of(pod) == name or is_deleting(pod) or not states.is_gated(pod):
         return []
     annotations = {
         labels.POD_GROUP_NAME: name,
