@@ -30,6 +30,14 @@ def seen(side: Side, name: str = NAME) -> Any:
     return (job and _status(job), sorted(pods, key=repr))
 
 
+def _uncounted(side: Side) -> Any:
+    """Of a Job that is deleted with its pods: they count as failed where the garbage collector came
+    first, and not at all where the Job's controller did.
+    """
+    status, pods = seen(side)
+    return ({name: value for name, value in (status or {}).items() if name != "failed"}, pods)
+
+
 def events(side: Side) -> Any:
     found: Counter[Any] = Counter()
     for event in side.all("Event"):
@@ -569,11 +577,8 @@ def a_job_is_deleted_in_the_background(story: Story) -> None:
 def a_job_is_deleted_in_the_foreground(story: Story) -> None:
     begin(story, job(completions=3, parallelism=2))
     move(story, start_all, "running")
-    move(
-        story,
-        lambda side: side.delete("Job", NAME, propagationPolicy="Foreground"),
-        "deleted: the Job waits",
-    )
+    story.both(lambda side: side.delete("Job", NAME, propagationPolicy="Foreground"))
+    story.agree(_uncounted, "deleted: the Job waits")
     move(story, remove_deleted, "gone")
     end(story)
 

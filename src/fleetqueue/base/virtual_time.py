@@ -35,7 +35,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, rounds_max: int | None = None) -> None:
         self._virtual_now = 0.0
-        self._rounds = 0
+        self.rounds = 0
+        """How often it looked who is ready: with the time, what tells one story from another."""
         self._rounds_max = rounds_max
         self._outside_work = 0
         self._idle_waiters: deque[asyncio.Future[None]] = deque()
@@ -83,8 +84,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _wait(self, poll: Callable[[float | None], list[Any]], timeout: float | None) -> list[Any]:
         """Called by the loop between rounds; `timeout` is 0 when some callback is ready."""
-        self._rounds += 1
-        if self._rounds == self._rounds_max:
+        self.rounds += 1
+        if self.rounds == self._rounds_max:
             raise Endless(self._explain_endless())
         events = poll(0)
         if events or timeout == 0:
@@ -131,7 +132,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def _explain_endless(self) -> str:
         return (
-            f"No end after {self._rounds:,} rounds of the loop, {self._virtual_now:,.3f} s into "
+            f"No end after {self.rounds:,} rounds of the loop, {self._virtual_now:,.3f} s into "
             f"the story. Under way: {self._tasks_shown()}."
         )
 

@@ -30,7 +30,7 @@ class GarbageCollector(WorkingKeeper):
 
     def __init__(self, core: Core, internal: Internal) -> None:
         super().__init__(core, internal)
-        self._dependents: dict[str, set[Place]] = {}
+        self._dependents: dict[str, dict[Place, None]] = {}
         self._owners: dict[Place, tuple[str, ...]] = {}
         self._absent: set[str] = set()
         """Owners that were seen to go while somebody named them, whether or not their kind is still
@@ -65,7 +65,7 @@ class GarbageCollector(WorkingKeeper):
         for uid in before:
             self._forget(uid, place)
         for uid in named:
-            self._dependents.setdefault(uid, set()).add(place)
+            self._dependents.setdefault(uid, {})[place] = None
         if named:
             self._owners[place] = named
             self._work.add(_join(place))
@@ -87,7 +87,7 @@ class GarbageCollector(WorkingKeeper):
     def _forget(self, owner: str, place: Place) -> None:
         dependents = self._dependents.get(owner)
         if dependents is not None:
-            dependents.discard(place)
+            dependents.pop(place, None)
             if not dependents:
                 del self._dependents[owner]
                 self._absent.discard(owner)

@@ -21,9 +21,9 @@ class Following:
     def __init__(self, member: Cluster, wake: Callable[[Key], None]) -> None:
         self._member = member
         self._wake = wake
-        self._works: dict[Place, set[Key]] = {}
-        """Who is to know of a change."""
-        self._places: dict[Key, set[Place]] = {}
+        self._works: dict[Place, dict[Key, None]] = {}
+        """Who is to know of a change, in an order that is the same each time."""
+        self._places: dict[Key, dict[Place, None]] = {}
         self._counts: dict[Resource, int] = {}
         self._seen: dict[Place, str] = {}
         """The version that its Work has taken into account."""
@@ -47,12 +47,14 @@ class Following:
 
     def follow(self, work: Key, places: Iterable[Place]) -> None:
         """From now on this Work is woken by these objects, and by no others."""
-        wanted, present = set(places), self._places.get(work, set())
-        for place in wanted - present:
-            self._works.setdefault(place, set()).add(work)
-            self._count(place[0], 1)
-        for place in present - wanted:
-            self._drop(work, place)
+        wanted, present = dict.fromkeys(places), self._places.get(work, {})
+        for place in wanted:
+            if place not in present:
+                self._works.setdefault(place, {})[work] = None
+                self._count(place[0], 1)
+        for place in present:
+            if place not in wanted:
+                self._drop(work, place)
         if wanted:
             self._places[work] = wanted
         else:
@@ -129,7 +131,7 @@ class Following:
 
     def _drop(self, work: Key, place: Place) -> None:
         works = self._works[place]
-        works.discard(work)
+        works.pop(work, None)
         if not works:
             for known in (self._works, self._seen, self._alive, self._gone):
                 known.pop(place, None)
