@@ -292,9 +292,11 @@ class Framed(Controller[Any]):
                     type=kind, subresource=subresource, field_manager=self._manager,
                 )  # fmt: skip
             case Apply(obj, manager, subresource):
-                await self._cluster.apply(
-                    obj, force=True, field_manager=manager, subresource=subresource
-                )
+                if subresource or await self._ownership.may_stay(obj):
+                    applied = await self._cluster.apply(
+                        obj, force=True, field_manager=manager, subresource=subresource
+                    )
+                    self._ownership.applied(applied)
             case Delete():
                 await self._delete(step)
             case Status(status):

@@ -23,6 +23,8 @@ class Ownership:
         self._cluster = cluster
         self._done: Remembered[datetime] = Remembered()
         """When an object was made last, or got owners."""
+        self._uids: Remembered[str] = Remembered()
+        """Of objects that were applied."""
 
     async def has_owner(self, obj: Object) -> bool:
         """Whether there is any use in making it; False: it would be collected at once."""
@@ -33,6 +35,26 @@ class Ownership:
             return True
         found = await self._owner(owners[0], key_of(obj).namespace)
         return found is not None and not is_deleting(found)
+
+    async def may_stay(self, obj: Object) -> bool:
+        """Whether there is any use in applying it: what was collected a moment ago will be again
+        where its owner is gone.
+        """
+        before = self._done.get(_collected(obj))
+        if before is None or self._cluster.clock.now() - before > AGAIN:
+            return True
+        found = await self._owner(obj["metadata"]["ownerReferences"][0], key_of(obj).namespace)
+        return found is not None
+
+    def applied(self, obj: Object) -> None:
+        """What came of it: another object of that name says that the one before was collected."""
+        if not obj["metadata"].get("ownerReferences"):
+            return
+        identity = _collected(obj)
+        before = self._uids.get(identity)
+        self._uids.put(identity, uid_of(obj))
+        if before not in (None, uid_of(obj)):
+            self._done.put(identity, self._cluster.clock.now())
 
     async def check_added(self, obj: Object, patch: Any) -> None:
         """Raises where one of the owners that a patch adds is no more."""
@@ -60,6 +82,10 @@ class Ownership:
         except NotFound:
             return None
         return found if uid_of(found) == reference["uid"] else None
+
+
+def _collected(obj: Object) -> Hashable:
+    return ("collected", str(obj["kind"]), key_of(obj))
 
 
 def _added(obj: Object, patch: Any) -> list[Object]:

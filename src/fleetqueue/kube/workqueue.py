@@ -1,7 +1,7 @@
 """A queue of keys: each once, never twice at work, delayed, backed off and ordered by priority.
 
 The order is priority, then age; every few turns the oldest goes first whatever its priority, so
-that nobody waits for ever.
+that nobody waits for ever. What keeps failing is not hurried by what happens around it.
 """
 
 import asyncio
@@ -20,6 +20,13 @@ BACKOFF = Backoff(0.005, 1000.0)
 OLDEST_EVERY = 8
 SLOW_SECONDS = 0.1
 """What takes longer than this waits for a server that is busy."""
+
+
+FAILURES_MIN = 8
+FAILING_SECONDS = 0.1
+"""What has failed so often in a row is looked at no more than ten times a second, whatever happens:
+its own tries may be what wakes it.
+"""
 
 
 class ShutDown(Exception):
@@ -79,8 +86,10 @@ class WorkQueue(Generic[K]):
             return
         if key in self._at_work:
             self._again[key] = max(priority, self._again.get(key, priority))
-            return
-        self._wait_in_line(key, priority)
+        elif self._failures.get(key, 0) >= FAILURES_MIN:
+            self.add_after(key, FAILING_SECONDS, priority)
+        else:
+            self._wait_in_line(key, priority)
 
     def add_after(self, key: K, seconds: float, priority: int = 0) -> None:
         """Later; the earliest of several times counts, and the highest priority."""
@@ -139,8 +148,8 @@ class WorkQueue(Generic[K]):
             # Several may find room now; those that do not wait again.
             self._wake_all()
         priority = self._again.pop(key, None)
-        if priority is not None and not self._is_closed:
-            self._wait_in_line(key, priority)
+        if priority is not None:
+            self.add(key, priority)
         self._notice_idle()
 
     def shut_down(self, *, drain: bool = True) -> None:
@@ -243,5 +252,8 @@ class WorkQueue(Generic[K]):
         now = asyncio.get_running_loop().time()
         while (first := self._delayed.peek()) is not None and first[1].due_at <= now:
             key, delayed = self._delayed.pop()
-            self.add(key, delayed.priority)
+            if key in self._at_work:
+                self.add(key, delayed.priority)
+            else:
+                self._wait_in_line(key, delayed.priority)
         self._set_timer()

@@ -136,3 +136,42 @@ async def test_an_owner_that_is_gone_is_not_added_again_and_again(
     assert found["metadata"]["ownerReferences"] == (owners if is_there else owners[:1])
     # Those that come after the second are put off for longer and longer.
     assert tries == 1 if is_there else 2 <= tries < 12
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_what_nobody_owns_any_more_is_not_applied_again_and_again(
+    fleet: Fleet, is_there: bool
+) -> None:
+    """A decision whose cache is behind makes what the garbage collector takes away at once."""
+    cluster = await fleet.add_cluster("one")
+    owner = await cluster.client.create(secret("owner"))
+    reference = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "name": "owner",
+        "uid": owner["metadata"]["uid"],
+    }
+    tries = 0
+
+    def decide(look: Look) -> Plan:
+        nonlocal tries
+        tries += 1
+        if tries > 20:
+            return Plan()
+        made = secret("child")
+        made["metadata"]["ownerReferences"] = [reference]
+        return Plan([Apply(made, "toy")])
+
+    def parents(source: Source, obj: Object) -> list[Key]:
+        return [Key("default", "a")]
+
+    if not is_there:
+        await cluster.client.delete(SECRET, "owner", "default")
+    operator = Operator("toy", CONFIG_MAP, decide, follows=(Follow(SECRET, parents),))
+    fleet.run(controller_of(operator), on=cluster)
+    await cluster.client.create(config_map())
+    await fleet.passes(seconds=1)
+    left = [each["metadata"]["name"] for each in (await cluster.client.list(SECRET)).items]
+    assert ("child" in left) == is_there
+    # Each that was made and each that was collected wakes the decision again.
+    assert tries < 8

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleetqueue.base.backoff import Backoff
-from fleetqueue.kube.workqueue import ShutDown, WorkQueue
+from fleetqueue.kube.workqueue import FAILING_SECONDS, FAILURES_MIN, ShutDown, WorkQueue
 
 
 @pytest.fixture
@@ -101,6 +101,31 @@ async def test_failures_in_a_row_wait_longer_and_success_forgets(clock: Any) -> 
     assert delays == [1.0, 2.0, 4.0, 5.0, 5.0]
     assert queue.add_rate_limited("a") == 1.0
     assert queue.add_rate_limited("b") == 1.0
+
+
+async def test_what_keeps_failing_is_not_hurried_by_its_own_tries(clock: Any) -> None:
+    """A try that fails may be what wakes its key again, at once and for ever."""
+    queue: WorkQueue[str] = WorkQueue(random=Random(1), backoff=Backoff(100.0, 1000.0))
+    begun = clock.now()
+    for _ in range(FAILURES_MIN):
+        queue.add("a")
+        assert await queue.get() == "a"
+        queue.add_rate_limited("a")
+        queue.done("a")
+    assert clock.now() == begun
+
+    queue.add("a")
+    assert len(queue) == 0
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.done("a")
+    assert await queue.get() == "a"
+    assert (clock.now() - begun).total_seconds() == pytest.approx(2 * FAILING_SECONDS)
+
+    queue.forget("a")
+    queue.done("a")
+    queue.add("a")
+    assert len(queue) == 1
 
 
 async def test_after_a_shutdown_waiting_keys_are_drained_and_workers_sent_home(
