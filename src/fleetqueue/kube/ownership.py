@@ -40,11 +40,10 @@ class Ownership:
         """Whether there is any use in applying it: what was collected a moment ago will be again
         where its owner is gone.
         """
-        before = self._done.get(_collected(obj))
-        if before is None or self._cluster.clock.now() - before > AGAIN:
+        owners, before = obj["metadata"].get("ownerReferences"), self._done.get(_collected(obj))
+        if not owners or before is None or self._cluster.clock.now() - before > AGAIN:
             return True
-        found = await self._owner(obj["metadata"]["ownerReferences"][0], key_of(obj).namespace)
-        return found is not None
+        return await self._owner(owners[0], key_of(obj).namespace) is not None
 
     def applied(self, obj: Object) -> None:
         """What came of it: another object of that name says that the one before was collected."""
