@@ -296,7 +296,8 @@ class Framed(Controller[Any]):
                     applied = await self._cluster.apply(
                         obj, force=True, field_manager=manager, subresource=subresource
                     )
-                    self._ownership.applied(applied)
+                    if not subresource:
+                        self._ownership.applied(applied)
             case Delete():
                 await self._delete(step)
             case Status(status):
