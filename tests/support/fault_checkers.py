@@ -99,6 +99,8 @@ class Seen:
     """By job: the worker and the name of every pod that runs."""
     _leaving: set[str] = field(default_factory=set)
     """Pods that are deleted on the manager."""
+    _pods: dict[Place, str] = field(default_factory=dict)
+    """By cluster and name: the uid of the last pod that a manager made there."""
     _sizes: dict[str, int] = field(default_factory=dict)
     """By job that can be scaled: how many pods it is to have."""
 
@@ -143,6 +145,8 @@ class Seen:
             self._running[name].add(place)
         else:
             self._running[name].discard(place)
+        if is_ours(obj):
+            self._forget_former((cluster, name), place, str(obj["metadata"]["uid"]))
         ended = {"Succeeded": self._succeeded, "Failed": self._failed}.get(phase)
         if ended is not None and not is_gone:
             ended[cluster, name].add(obj["metadata"]["uid"])
@@ -173,13 +177,20 @@ class Seen:
         if len(counted) > 1:
             self.problems.append(f"{name} runs on {counted}")
 
+    def _forget_former(self, job: Place, pod: Place, uid: str) -> None:
+        """How a pod ended counts until there is another of its name: it may be gone before it is
+        told.
+        """
+        before, self._pods[pod] = self._pods.get(pod, uid), uid
+        if before != uid:
+            self._succeeded[job].discard(before)
+            self._failed[job].discard(before)
+
     def _forget_pods(self, place: Place, mirror: Object) -> None:
         """What ran for a mirror that is gone counts for none that is made after it."""
-        for pods in (self._succeeded[place], self._failed[place]):
-            if mirror["kind"] == "Pod":
-                pods.discard(mirror["metadata"]["uid"])
-            else:
-                pods.clear()
+        if mirror["kind"] != "Pod":
+            self._succeeded[place].clear()
+            self._failed[place].clear()
 
     # Workloads
 

@@ -107,6 +107,8 @@ class Hands:
         return False
 
     async def _sync(self, subject: Subject, step: steps.Sync) -> bool:
+        if step.makes and returned(self._workers, subject, step.site):
+            return True
         try:
             is_postponed = await self._mirroring.sync(
                 self._worker(step.site),
@@ -227,6 +229,19 @@ class Hands:
                 self._remove(worker.name, key, adapter)
                 found = True
         return found
+
+
+def returned(workers: Workers, subject: Subject, site: str) -> list[str]:
+    """Workers that came back with a mirror of what another is to run, while that was written down,
+    which may take long: theirs goes before there is another.
+    """
+    kind, key = subject.adapter.resource, subject.key
+    known = {
+        each.name: bool(each.mirrors_of(kind, key))
+        for each in workers.all()
+        if each.is_connected and each.name in subject.configured
+    }
+    return [] if known.get(site) else [name for name, has in known.items() if has]
 
 
 async def write_copy(made: Object, merges: bool, worker: Worker) -> None:

@@ -618,6 +618,13 @@ class TestWhatMayStillRun:
         left = Site("w2", copy=copy(), has_mirror=True)
         assert steps(situation(local, Site("w1", copy=ADMITTED), left)) == [flow.Remove("w2")]
 
+    def test_and_before_it_runs_where_it_was_written_down_meanwhile(self) -> None:
+        local = workload(clusterName="w1", check="Ready")
+        left = Site("w2", copy=ADMITTED, has_mirror=True)
+        assert steps(situation(local, Site("w1", copy=ADMITTED), left)) == [flow.Remove("w2")]
+        runs = Site("w1", copy=ADMITTED, has_mirror=True)
+        assert flow.Sync("w1", ADMITTED) in steps(situation(local, runs, left))
+
 
 class TestStopped:
     def test_what_a_worker_has_stopped_does_not_run_here(self) -> None:

@@ -62,7 +62,7 @@ def converge(look: Look) -> bool:
     if status.is_evicted(look.workload):
         _stop_there(look, site)
         return True
-    if not look.claimed and run_on(look, others):
+    if not (look.claimed and site.has_mirror) and run_on(look, others):
         return True
     look.add(Test(site.name, site.copy))
     if look.state in ("Pending", "Ready") and was_asked:
