@@ -41,6 +41,18 @@ class Bundle:
         return self.authority.certificate + self.former
 
 
+class Prepared:
+    """Has a bundle once it is prepared."""
+
+    def __init__(self) -> None:
+        self._bundle: Bundle | None = None
+
+    @property
+    def bundle(self) -> Bundle:
+        assert self._bundle is not None, "prepare() comes first"
+        return self._bundle
+
+
 def make_bundle(names: Sequence[str], now: datetime, key_kind: KeyKind | None = None) -> Bundle:
     authority = make_authority("fleetqueue webhooks", now)
     return Bundle(authority, make_serving(authority, names, now, key_kind))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fleetqueue.errors import InvalidInput
-from fleetqueue.kube.certificates import Bundle, Pair
+from fleetqueue.kube.certificates import Bundle, Pair, Prepared
 from fleetqueue.kube.errors import BadKubeconfig
 from fleetqueue.kube.tls import load_pair, server_context
 
@@ -17,17 +17,12 @@ CHAIN, KEY, AUTHORITY = "tls.crt", "tls.key", "ca.crt"
 log = logging.getLogger(__name__)
 
 
-class GivenCertificates:
+class GivenCertificates(Prepared):
     """`tls.crt` and `tls.key`; nothing is written anywhere."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._folder = folder
-        self._bundle: Bundle | None = None
-
-    @property
-    def bundle(self) -> Bundle:
-        assert self._bundle is not None, "prepare() comes first"
-        return self._bundle
 
     async def prepare(self) -> Bundle:
         found = _read(self._folder)

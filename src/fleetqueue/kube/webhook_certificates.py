@@ -16,7 +16,7 @@ from fleetqueue.base.certificates import KeyKind
 from fleetqueue.base.clock import Clock
 from fleetqueue.kube import certificates
 from fleetqueue.kube.calls import PatchType
-from fleetqueue.kube.certificates import Bundle, Pair
+from fleetqueue.kube.certificates import Bundle, Pair, Prepared
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from fleetqueue.kube.resources import (
@@ -60,7 +60,7 @@ class Certificates(Protocol):
     async def keep(self, use: Callable[[Bundle], None]) -> None: ...
 
 
-class CertificateKeeper:
+class CertificateKeeper(Prepared):
     """Certificates that we make."""
 
     def __init__(
@@ -74,6 +74,7 @@ class CertificateKeeper:
         key_kind: KeyKind | None = None,
     ) -> None:
         """`key_kind`: what those who connect insist on; None: any will do."""
+        super().__init__()
         assert secret is None or client is not None
         self._names = names
         self._clock = clock
@@ -81,12 +82,6 @@ class CertificateKeeper:
         self._secret = secret
         self._registration = registration or Registration()
         self._key_kind = key_kind
-        self._bundle: Bundle | None = None
-
-    @property
-    def bundle(self) -> Bundle:
-        assert self._bundle is not None, "prepare() comes first"
-        return self._bundle
 
     async def prepare(self) -> Bundle:
         """A bundle that is good now: the shared one, our own, or a new one."""

@@ -148,6 +148,12 @@ async def test_a_node_that_is_deleted_is_replaced_within_its_rack(fleet: Fleet) 
     assert "unhealthyNodes" not in found["status"]
 
 
+async def assert_evicted_for(kueue: Kueue, host: str) -> None:
+    told = await kueue.conditions("job")
+    text = f"Workload was evicted as there was no replacement for unhealthy node(s): {host}"
+    assert told["Evicted"] == ("True", "NodeFailures", text)
+
+
 @pytest.mark.rule("kueue 8.8", "kueue 3.4")
 async def test_without_another_place_the_workload_is_evicted(fleet: Fleet) -> None:
     kueue = await cluster(fleet, {"a": "r1"})
@@ -157,12 +163,7 @@ async def test_without_another_place_the_workload_is_evicted(fleet: Fleet) -> No
     await fleet.passes(seconds=5)
     await fleet.settle()
 
-    told = await kueue.conditions("job")
-    assert told["Evicted"] == (
-        "True",
-        "NodeFailures",
-        "Workload was evicted as there was no replacement for unhealthy node(s): a",
-    )
+    await assert_evicted_for(kueue, "a")
 
 
 @pytest.mark.rule("kueue 8.1", "kueue 8.8")
@@ -180,12 +181,7 @@ async def test_a_node_may_have_another_name_than_its_host(fleet: Fleet) -> None:
     await fleet.passes(seconds=5)
     await fleet.settle()
 
-    told = await kueue.conditions("job")
-    assert told["Evicted"] == (
-        "True",
-        "NodeFailures",
-        "Workload was evicted as there was no replacement for unhealthy node(s): x",
-    )
+    await assert_evicted_for(kueue, "x")
 
 
 @pytest.mark.rule("kueue 8.8")
