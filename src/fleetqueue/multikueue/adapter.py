@@ -5,7 +5,7 @@ Functions are pure: they take objects as plain JSON and never change them.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
@@ -14,9 +14,6 @@ from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.multikueue.settings import DispatchSettings
-
-POSTPONED: Literal["postponed"] = "postponed"
-"""The status cannot be copied yet: to be looked at again in two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +63,8 @@ class Adapter:
     reset: Callable[[Object], Object | None] = lambda job: None
     """Given a local job whose worker is lost: its status without what ran there, so that it counts
     as stopped; None where nothing in it says that anything runs."""
+    is_held: Callable[[Object], bool] = lambda job: False
+    """Whether a local job can be told of no start, since it was not let go itself."""
     wakes: Callable[[Object, DispatchSettings], Iterable[Key]]
     """Given a mirror: the local Workloads that it belongs to."""
     propagation: Propagation | None = None

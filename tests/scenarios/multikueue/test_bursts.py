@@ -1,16 +1,22 @@
 """Many jobs at once: of the first each state is shown; of the others fewer writes tell the same."""
 
+import asyncio
+
 import pytest
 from tests.support import golden
 from tests.support import golden_dispatch as dispatch
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.base.leisure import AT_ONCE
+from fleetqueue.kube.client import Client
 from fleetqueue.multikueue import kinds
 from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet
+from fleetqueue.testing.faults import Weather
 
 JOBS = AT_ONCE + 5
+MANAGER = "manager"
+BUSY = Weather(delay=1.0, delay_seconds_max=1.0)
 FIRST, LAST = "job-j-0-*", f"job-j-{JOBS - 1}-*"
 
 
@@ -47,3 +53,35 @@ async def test_a_burst_is_dispatched_with_fewer_writes(fleet: Fleet) -> None:
     for reason in ("QuotaReserved", "MultiKueue", "Admitted"):
         about = {each[0] for each in seen.events() if each[2] == reason}
         assert len(about) == JOBS, reason
+
+
+@pytest.mark.rule("JOB-3")
+async def test_in_a_burst_jobs_are_let_go_before_there_are_mirrors_to_tell_of(fleet: Fleet) -> None:
+    """Of those with leisure the mirrors come first, as with Kueue."""
+    seen: list[tuple[str, str]] = []
+
+    async def follow(where: str, client: Client) -> None:
+        async for event in client.watch(JOB):
+            if event.type != "BOOKMARK" and (
+                where != MANAGER or not event.object["spec"]["suspend"]
+            ):
+                seen.append((where, event.object["metadata"]["name"]))
+
+    async with await dispatch.start(fleet, "mk1") as world:
+        sides = {MANAGER: world.manager, **world.workers}
+        watching = [asyncio.create_task(follow(name, sides[name].client)) for name in sides]
+        world.manager.cluster.set_weather(BUSY)
+        jobs = [
+            golden.job(f"j-{number}", dispatch.QUEUE, "10m", "mk1", runs="3")
+            for number in range(2 * JOBS)
+        ]
+        await asyncio.gather(*map(world.manager.client.create, jobs))
+        await world.passes(seconds=60)
+        for task in watching:
+            task.cancel()
+
+    first = {name: where for where, name in reversed(seen)}
+    assert len(first) == 2 * JOBS
+    shown = [name for name, where in first.items() if where != MANAGER]
+    # One more has leisure in five seconds.
+    assert AT_ONCE <= len(shown) < AT_ONCE + 60 / 5

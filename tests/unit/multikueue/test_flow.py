@@ -436,7 +436,7 @@ class TestConvergence:
 
         found = steps(situation(local, Site("w1", copy=ADMITTED)))
 
-        assert found == [flow.Test("w1", ADMITTED), flow.Sync("w1", ADMITTED)]
+        assert found == [flow.Sync("w1", ADMITTED)]
 
     @pytest.mark.rule("FLOW-59")
     @pytest.mark.parametrize("state", ["Retry", "Rejected"])
@@ -668,6 +668,30 @@ class TestWhileMuchHappens:
         ]
         names = [type(each).__name__ for each in steps(seen, flow.Write, flow.Sync)]
         assert names == ["Write", "Sync"]
+
+    @pytest.mark.rule("JOB-3")
+    def test_the_mirror_of_a_job_that_is_let_go_now_is_made_after_that(self) -> None:
+        site = Site("w1", copy=copy(true("Admitted")))
+        seen = situation(self.reserved(), site, has_leisure=lambda: False, is_held=True)
+
+        assert status.is_admitted(self.made(seen))
+        assert steps(seen, flow.Test) == [flow.Test("w1", site.copy)]
+        assert steps(seen, flow.Sync) == []
+        assert deciding.decide(seen).after == 2.0
+
+    @pytest.mark.rule("JOB-3")
+    def test_the_mirror_of_an_admitted_job_waits_two_seconds_for_it_at_most(self) -> None:
+        local = workload(true("Admitted", since=-1), check="Ready", clusterName="w1")
+        local["status"]["admissionChecks"][0]["message"] = 'The workload was admitted on "w1"'
+        seen = situation(local, Site("w1", copy=ADMITTED), is_held=True)
+
+        assert steps(seen) == []
+        assert deciding.decide(seen).after == 1.0
+        later = replace(seen, now=NOW + timedelta(seconds=1))
+        assert steps(later) == [flow.Sync("w1", ADMITTED)]
+        assert steps(replace(seen, is_held=False)) == [flow.Sync("w1", ADMITTED)]
+        known = Site("w1", copy=ADMITTED, has_mirror=True)
+        assert steps(replace(seen, sites=[known])) == [flow.Sync("w1", ADMITTED)]
 
     def test_not_where_another_check_is_missing(self) -> None:
         site = Site("w1", copy=copy(true("Admitted")))

@@ -137,5 +137,6 @@ def adapter() -> Adapter:
         copy=copy_status,
         forward=forward,
         reset=reset,
+        is_held=_is_suspended,
         propagation="Background",
     )

@@ -303,6 +303,7 @@ class DispatchController(Controller[Any]):
             components=components,
             components_wanted=wanted,
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
+            is_held=any(map(adapter.is_held, subject.jobs)),
             had=self._last_worker(subject.workload),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )

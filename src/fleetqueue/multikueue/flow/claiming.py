@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fleetqueue.admission.lifecycle import admitted_text
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.times import parse_time
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue.flow.look import Look, seconds_left, with_check
 from fleetqueue.multikueue.flow.situation import Site
@@ -18,6 +19,8 @@ from fleetqueue.multikueue.flow.steps import (
 )
 
 EVICTED_ON_MANAGER = "EvictedOnManagerCluster"
+START_SECONDS_MAX = 2.0
+"""So long after its admission a job is expected to be let go."""
 
 
 def lose(look: Look) -> bool:
@@ -64,10 +67,29 @@ def converge(look: Look) -> bool:
         return True
     if not (look.claimed and site.has_mirror) and run_on(look, others):
         return True
-    look.add(Test(site.name, site.copy))
-    if look.state in ("Pending", "Ready") and was_asked:
-        _claim(look, site)
-    look.add(Sync(site.name, site.copy))
+    if _awaits_start(look, look.workload, site):
+        return True
+    if not look.claimed:
+        look.add(Test(site.name, site.copy))
+    claims = look.state in ("Pending", "Ready") and was_asked
+    claimed = _claim(look, site) if claims else look.workload
+    if not _awaits_start(look, claimed, site):
+        look.add(Sync(site.name, site.copy))
+    return True
+
+
+def _awaits_start(look: Look, workload: Object, site: Site) -> bool:
+    """Whether the job here is about to be let go: its mirror is made after that. What it tells
+    could not be written before, and the two writes would meet.
+    """
+    admitted = status.find_condition(workload, status.ADMITTED)
+    is_new = look.seen.is_held and not site.has_mirror
+    if not is_new or admitted is None or admitted["status"] != "True":
+        return False
+    passed = (look.seen.now - parse_time(admitted["lastTransitionTime"])).total_seconds()
+    if passed >= START_SECONDS_MAX:
+        return False
+    look.decision.after = START_SECONDS_MAX - max(passed, 0.0)
     return True
 
 
@@ -92,15 +114,17 @@ def _stop_there(look: Look, site: Site) -> None:
     look.add(WriteCopy(site.name, made))
 
 
-def _claim(look: Look, site: Site) -> None:
-    """Written before the mirror is made: whatever fails next, no other worker can have it."""
+def _claim(look: Look, site: Site) -> Object:
+    """Written before the mirror is made: whatever fails next, no other worker can have it. The
+    workload as it is then.
+    """
     assert site.copy is not None
     message = f'The workload was admitted on "{site.name}"'
     made = with_check(look.seen, "Ready", message)
     made = status.changed(made, clusterName=site.name, nominatedClusterNames=None)
     made = _with_topology(made, site.copy)
     if made["status"] == look.workload.get("status"):
-        return
+        return look.workload
     admitted = _admitted_too(look, made)
     look.add(Write(admitted or made))
     if look.state != "Ready":
@@ -110,6 +134,7 @@ def _claim(look: Look, site: Site) -> None:
         look.add(Tell(text, reason=status.ADMITTED))
     if look.seen.components:
         look.add(WakeComponents())
+    return admitted or made
 
 
 def _admitted_too(look: Look, made: Object) -> Object | None:

@@ -47,6 +47,8 @@ class Situation:
     components_wanted: int = 0
     is_activity_mirrored: bool = False
     """Whether the local job says of pods elsewhere that they run."""
+    is_held: bool = False
+    """Whether the local job can be told of no start yet."""
     had: str | None = ""
     """The worker that had it last; None: one had it, and nobody knows which."""
     has_leisure: Callable[[], bool] = lambda: True
