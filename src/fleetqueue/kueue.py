@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from fleetqueue.admission import parts as admission
 from fleetqueue.admission import settings as admission_settings
 from fleetqueue.admission import visibility
@@ -84,10 +86,15 @@ class KueueOptions:
 
 
 def everything(namespace: str = DEFAULT_NAMESPACE) -> Configuration:
-    """What an embedded cluster runs where nothing else is asked for: every kind of job."""
+    """What a cluster runs where nothing else is asked for: every kind of job."""
+    document = {"apiVersion": API_VERSION, "kind": KIND}
+    return _with_every_kind(read_configuration(document, namespace))
+
+
+def _with_every_kind(config: Configuration) -> Configuration:
     frameworks = sorted(kind.framework for kind in registry.all_kinds())
-    document = {"apiVersion": API_VERSION, "kind": KIND, "integrations": {"frameworks": frameworks}}
-    return read_configuration(document, namespace)
+    integrations = msgspec.structs.replace(config.integrations, frameworks=frameworks)
+    return msgspec.structs.replace(config, integrations=integrations)
 
 
 def read_options(
@@ -95,14 +102,20 @@ def read_options(
     wanted: Mapping[str, bool] | None = None,
     blueprints: Blueprints | None = None,
     namespace: str = DEFAULT_NAMESPACE,
+    *,
+    is_embedded: bool = False,
 ) -> KueueOptions:
     """`text` is a configuration file, `wanted` the gates of the command line; not both may set
-    gates. `namespace`: where we are, if the file does not say it.
+    gates. `namespace`: where we are, if the file does not say it. A file that lists no frameworks
+    means Jobs alone, as Kueue has it; in an embedded cluster, which runs them all, every kind.
     """
     if text is None:
         config = everything(namespace)
     else:
-        config = read_configuration(documents.load(text), namespace)
+        document = documents.load(text)
+        config = read_configuration(document, namespace)
+        if is_embedded and not (document.get("integrations") or {}).get("frameworks"):
+            config = _with_every_kind(config)
     if wanted and config.feature_gates:
         raise InvalidInput(gates.BOTH_GIVEN)
     if errors := validate_configuration(config) or list(_second_adapters(config)):

@@ -68,6 +68,30 @@ def test_without_a_file_every_kind_of_job_is_queued() -> None:
     assert {"batch/job", "kubeflow.org/pytorchjob", "trainer.kubeflow.org/trainjob"} <= frameworks
 
 
+@pytest.mark.rule("kueue 10.1")
+def test_a_file_that_lists_no_kinds_queues_jobs_alone_but_all_where_they_are_all_run() -> None:
+    assert read_options(HEAD).jobs.frameworks == {"batch/job"}
+    assert read_options(HEAD, is_embedded=True).config == read_options().config
+    listed = HEAD + "integrations: {frameworks: [pod]}\n"
+    assert read_options(listed, is_embedded=True).jobs.frameworks == {"pod"}
+
+
+@pytest.mark.rule("kueue 10.1")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "the document is empty"),
+        ("a-word", "the document has no fields"),
+        ("[1]", "the document has no fields"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(text: str, found: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_options(text)
+    expected = "a Configuration of config.kueue.x-k8s.io/v1beta2 was expected"
+    assert str(refused.value) == f"{found}: {expected}"
+
+
 @pytest.mark.rule("kueue 10.1", "kueue 10.3")
 def test_gates_come_from_the_file_or_from_the_command_line_not_both() -> None:
     with pytest.raises(InvalidInput, match="cannot both specified"):

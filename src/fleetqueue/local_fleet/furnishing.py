@@ -144,8 +144,8 @@ async def _make(client: Client, objects: Iterable[Object]) -> None:
 
 def external_kinds(config: Path) -> list[Resource]:
     """Those that a configuration file has the manager send to workers, and nothing else knows."""
-    found = kueue.read_options(config.read_text()).config.multi_kueue.external_frameworks
-    return [external_kind(each.name) for each in found]
+    read = kueue.read_options(config.read_text(), is_embedded=True).config
+    return [external_kind(each.name) for each in read.multi_kueue.external_frameworks]
 
 
 def queues(amounts: Amounts, checks: Sequence[str] = ()) -> list[Object]:

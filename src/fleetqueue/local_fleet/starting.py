@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -49,7 +50,7 @@ def _queueing_of(record: Record) -> KueueOptions:
     """The manager's."""
     if not record.config:
         return read_options()
-    return _read(record.config, "--config", lambda text: read_options(text))
+    return _read(record.config, "--config", partial(read_options, is_embedded=True))
 
 
 def _images_of(record: Record) -> ImageTable | None:

@@ -14,6 +14,7 @@ from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of, split_api_version, uid_of
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.multikueue import kinds
+from fleetqueue.multikueue.checks import is_ours
 from fleetqueue.multikueue.controllers.check import clusters_of, config_name
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import KindsFollowed, Worker, Workers
@@ -74,14 +75,23 @@ def _is_orphan(cluster: str, copy: Object, local: Local) -> bool:
     workload = local.workload(key_of(copy))
     if workload is None or is_deleting(workload):
         return True
-    listings = list(_listings(workload, local))
+    ours = [check for check in _checks(workload, local) if check is None or is_ours(check)]
+    if not ours:
+        # Nobody sends it anywhere any more; what runs there runs on.
+        holder = (workload.get("status") or {}).get("clusterName")
+        return status.has_quota(workload) and holder != cluster
+    listings = list(_listings(ours, local))
     return bool(listings) and not any(cluster in each for each in listings)
 
 
-def _listings(workload: Object, local: Local) -> Iterable[list[str]]:
-    """The clusters of each configuration that the workload's checks use."""
-    for state in status.checks_of(workload):
-        check = local.check(state["name"])
+def _checks(workload: Object, local: Local) -> list[Object | None]:
+    """None for those that nobody knows, which may be ours."""
+    return [local.check(state["name"]) for state in status.checks_of(workload)]
+
+
+def _listings(checks: Iterable[Object | None], local: Local) -> Iterable[list[str]]:
+    """The clusters of each configuration that they use."""
+    for check in checks:
         name = "" if check is None else config_name(check)
         config = local.config(name) if name else None
         if config is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from fleetqueue.api.meta import Key
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
@@ -18,7 +19,7 @@ from fleetqueue.multikueue.preflight import (
     needed_by,
     problems_of,
 )
-from fleetqueue.multikueue.rounds import round_started_of
+from fleetqueue.multikueue.rounds import Rounds
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.standing import Standing, standings
 from fleetqueue.multikueue.stock import Stock
@@ -42,6 +43,7 @@ class Offers:
         self._dispatcher = dispatcher
         self._settings = settings
         self._stock = Stock(cluster.clock)
+        self._rounds = Rounds()
 
     async def learn(self, jobs: Sequence[Object], sites: Sequence[Site]) -> None:
         """Finds out whether the workers have what a job names, where it names anything, and its
@@ -61,11 +63,15 @@ class Offers:
             workload,
             [self._candidate(workload, site, adapter, jobs) for site in sites],
             nominated=(workload.get("status") or {}).get("nominatedClusterNames") or (),
-            round_started=round_started_of(workload),
+            round_started=self._rounds.started(workload),
             now=self._clock.now(),
             settings=self._settings,
         )
         return self._dispatcher.nominate(offer)
+
+    def forget(self, key: Key) -> None:
+        """The workload is gone."""
+        self._rounds.forget(key)
 
     def standings(
         self, workload: Object, adapter: Adapter, jobs: Sequence[Object], sites: Sequence[Site]

@@ -3,12 +3,42 @@ nothing.
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, key_of, uid_of
 
 NOMINATED = "nominatedClusterNames"
+
+
+class Rounds:
+    """Remembers what a Workload told first of each round: whatever else is written of it later,
+    the round gets no longer.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[Any, datetime]] = {}
+
+    def started(self, workload: Object) -> datetime | None:
+        told, key, round = round_started_of(workload), key_of(workload), _round(workload)
+        if told is None:
+            return None
+        known = self._known.get(key)
+        if known is None or known[0] != round:
+            known = self._known[key] = (round, told)
+        return min(told, known[1])
+
+    def forget(self, key: Key) -> None:
+        self._known.pop(key, None)
+
+
+def _round(workload: Object) -> tuple[Any, ...]:
+    """What tells one from the next."""
+    reserved = status.find_condition(workload, status.QUOTA_RESERVED) or {}
+    names = (workload.get("status") or {}).get(NOMINATED) or ()
+    return uid_of(workload), tuple(names), reserved.get("lastTransitionTime")
 
 
 def round_started_of(workload: Object) -> datetime | None:

@@ -119,6 +119,8 @@ def _hash(obj: Json, priority: int, pod_sets: tuple[PodSet, ...], before: Worklo
     notes = workloads.annotations_of(obj)
     allowed = _flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS))
     more = [labels.WORKLOAD_SLICE_NAME] if notes.get(labels.WORKLOAD_SLICE_NAME) else []
+    # One that takes the place of another needs only what it has more.
+    more += filter(None, [notes.get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR)])
     return equivalence.hash_of(priority, obj.get("spec") or {}, pod_sets, [*(allowed or ()), *more])
 
 

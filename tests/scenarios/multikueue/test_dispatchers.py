@@ -7,6 +7,7 @@ import pytest
 from tests.support import dispatching
 from tests.support import kueue as objects
 from tests.support.dispatching import CLUSTER_QUEUE, CONFIG, Dispatching, job
+from tests.support.shared_world import with_labels
 
 from fleetqueue import kueue
 from fleetqueue.kube.client import Client
@@ -76,6 +77,24 @@ async def status(made: Dispatching) -> Object:
 async def copies(made: Dispatching) -> list[str]:
     """The workers that have one."""
     return [name for name, side in made.workers.items() if await side.workloads()]
+
+
+@pytest.mark.rule("DISP-23")
+async def test_a_round_gets_no_longer_by_what_else_is_written(fleet: Fleet) -> None:
+    cpu = {"worker1": "0", "worker2": "4"}
+    async with await world(fleet, INCREMENTAL, cpu, step=1) as made:
+        for side in (made.manager, *made.workers.values()):
+            for name, value in (("high", 100), ("low", 10)):
+                await side.client.create(objects.priority_class(name, value))
+        await made.manager.create(with_labels(job("sample"), priority_class="low"))
+        await made.passes(seconds=200)
+        marks = {"kueue.x-k8s.io/priority-class": "high"}
+        await made.manager.patch(JOB, "sample", {"metadata": {"labels": marks}})
+        await made.passes(seconds=90)
+        assert (await status(made))["nominatedClusterNames"] == ["worker1"]
+        await made.passes(seconds=30)
+
+        assert (await status(made))["clusterName"] == "worker2"
 
 
 @pytest.mark.rule("DISP-20")

@@ -28,9 +28,16 @@ resources:
   deviceClassMappings:
   - {name: example.com/gpus, deviceClassNames: [gpu.example.com]}
 """
+TIMES = "multiKueue: {workerLostTimeout: 60s, gcInterval: 30s}\n"
 TEMPLATES = Resource(
     "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate", namespaced=True
 )
+
+
+def elastic(name: str, parallelism: int, completions: int = 20, **more: Any) -> Object:
+    made = job(name, parallelism=parallelism, completions=completions, **more)
+    made["metadata"]["annotations"] = ELASTIC
+    return made
 
 
 @pytest.mark.rule("E19", "I39", "TAS-1", "TAS-2", "TAS-3", "TAS-4")
@@ -72,6 +79,56 @@ async def test_the_worker_alone_places_the_pods() -> None:
 
 
 _NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+
+@pytest.mark.rule("EL-9", "I36")
+async def test_a_slice_that_was_replaced_while_it_waited_is_nowhere() -> None:
+    async with shared_world.start(config=TIMES) as world:
+        await world.begin(quota="16", workers="1")
+        await world.submit(elastic("one", 2))
+        await world.passes(seconds=3)
+        await world.manager.patch(JOB, "one", {"spec": {"parallelism": 3}})
+        await world.passes(seconds=3)
+        await world.set_quota(world.workers["worker2"], "4")
+        await world.passes(seconds=5)
+        assert (await world.workers["worker2"].get(JOB, "one"))["spec"]["parallelism"] == 3
+        await world.set_quota(world.workers["worker1"], "4")
+        await world.passes(seconds=120)
+
+        assert await world.workers["worker1"].workloads() == []
+        assert len(await world.workers["worker2"].workloads()) == 1
+
+
+@pytest.mark.rule("EL-9", "FLOW-54")
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 3, 4)])
+async def test_of_a_job_that_grew_nothing_is_left(sizes: tuple[int, ...]) -> None:
+    async with shared_world.start(config=TIMES) as world:
+        await world.begin(quota="16", workers="8")
+        await world.submit(elastic("one", sizes[0], 4, run_seconds="30"))
+        await world.passes(seconds=3)
+        for size in sizes[1:]:
+            await world.manager.patch(JOB, "one", {"spec": {"parallelism": size}})
+            await world.passes(seconds=5)
+        [there] = [side for side in world.workers.values() if await side.workloads()]
+        assert (await there.get(JOB, "one"))["spec"]["parallelism"] == sizes[-1]
+        assert len(await there.workloads()) == 1, "those that were replaced there go at once"
+        await world.passes(seconds=120)
+
+        assert "Complete" in objects.conditions_of(await world.manager.get(JOB, "one"))
+        assert await world.is_clean()
+
+
+@pytest.mark.rule("EL-2", "EL-3")
+async def test_a_slice_is_tried_although_another_job_of_its_size_did_not_fit() -> None:
+    async with shared_world.start(config=TIMES) as world:
+        await world.begin(quota="16", workers={"worker1": "4", "worker2": "0"})
+        for name, size in (("one", 2), ("two", 3)):
+            await world.submit(elastic(name, size))
+            await world.passes(seconds=3)
+        await world.manager.patch(JOB, "one", {"spec": {"parallelism": 3}})
+        await world.passes(seconds=60)
+
+        assert (await world.workers["worker1"].get(JOB, "one"))["spec"]["parallelism"] == 3
 
 
 @pytest.mark.rule("I33", "PV-1", "FLOW-11")

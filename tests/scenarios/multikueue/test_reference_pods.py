@@ -184,3 +184,24 @@ async def test_all_groups_of_a_leader_worker_set_are_on_one_worker(world: Shared
     await world.passes(seconds=40)
     assert await world.is_clean()
     assert await world.manager.workloads() == []
+
+
+@pytest.mark.rule("STS-4")
+async def test_a_set_comes_back_from_zero_at_once_each_time(
+    world: SharedWorld,
+) -> None:
+    await world.begin()
+    await world.submit(serving("StatefulSet", 1))
+    await world.passes(seconds=15)
+    for _ in range(4):
+        await world.manager.patch(STATEFUL_SET, "web", {"spec": {"replicas": 0}})
+        await world.passes(seconds=30)
+        held = await world.told("web")
+        assert "clusterName" not in held
+        assert held["admissionChecks"][0]["state"] == "Pending"
+        await world.manager.patch(STATEFUL_SET, "web", {"spec": {"replicas": 1}})
+        await world.passes(seconds=5)
+        assert await world.workers["worker1"].find(STATEFUL_SET, "web") is not None
+    told = await world.told("web")
+    assert not told["admissionChecks"][0].get("retryCount")
+    assert "Evicted" not in {each["type"] for each in told["conditions"]}

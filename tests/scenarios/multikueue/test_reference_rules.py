@@ -1,6 +1,7 @@
 """Rules of the flow that no reference scenario tells of, seen between a manager and its workers."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -309,3 +310,41 @@ async def test_a_worker_that_was_chosen_is_not_changed(world: SharedWorld) -> No
             await world.manager.client.patch(
                 kinds.WORKLOAD, name, {"status": patch}, SPACE, subresource="status"
             )
+
+
+@pytest.mark.rule("IMP-2")
+async def test_copies_go_when_no_check_sends_their_workload_anywhere(world: SharedWorld) -> None:
+    await world.begin(workers="0")
+    await world.submit(job("one"))
+    await world.passes(seconds=3)
+    assert await world.sites() == list(WORKERS)
+    patch: dict[str, Any] = {"spec": {"admissionChecksStrategy": None}}
+    await world.manager.client.patch(kinds.CLUSTER_QUEUE, CLUSTER_QUEUE, patch)
+    await world.passes(seconds=35)
+    assert await world.sites() == []
+
+
+@pytest.mark.rule("IMP-2")
+async def test_what_runs_on_a_worker_runs_on_when_nobody_sends_it_there(world: SharedWorld) -> None:
+    await world.begin()
+    await world.submit(job("one"))
+    await world.passes(seconds=3)
+    patch: dict[str, Any] = {"spec": {"admissionChecksStrategy": None}}
+    await world.manager.client.patch(kinds.CLUSTER_QUEUE, CLUSTER_QUEUE, patch)
+    await world.passes(seconds=70)
+    assert await world.sites() == ["worker1"]
+    assert len(await world.pods(world.workers["worker1"])) == 1
+
+
+@pytest.mark.rule("HAR-30")
+async def test_who_ran_for_long_does_not_rest(world: SharedWorld) -> None:
+    await world.begin()
+    await world.submit(job("one"))
+    there, other = "worker1", "worker2"
+    for _ in range(6):
+        await world.passes(minutes=30)
+        for name, policy in ((other, "None"), (there, "HoldAndDrain")):
+            await world.stop_queue(world.workers[name], policy)
+        await world.passes(seconds=10)
+        assert (await world.told("one")).get("clusterName") == other
+        there, other = other, there

@@ -260,3 +260,30 @@ async def test_switching_between_reports_and_applying_changes_what_is_said(fleet
     work = await delivery.change(config_map(a="1"), **REPORT)
     assert [each[0] for each in said(work)] == ["DiffReported"]
     assert of_manifest(work) == [("DiffReported", "True", "NoDiffFound")]
+
+
+@pytest.mark.rule("APPLY-13")
+async def test_while_differences_are_reported_nothing_is_taken_away(fleet: Fleet) -> None:
+    delivery = await delivering.start(fleet)
+    await delivery.member.create(config_map(a="other"))
+    await delivery.send(config_map(a="1"), deployment(), **REPORT)
+    await delivery.change(deployment(), **REPORT)
+    await delivery.passes(60.0)
+    assert (await conf(delivery))["data"] == {"a": "other"}
+    await delivery.delete()
+    assert await delivery.member.find(CONFIG_MAPS, "conf", "app") is None
+
+
+@pytest.mark.rule("APPLY-13")
+async def test_what_went_while_differences_were_reported_goes_with_the_next_apply(
+    fleet: Fleet,
+) -> None:
+    delivery = await delivering.start(fleet)
+    await delivery.send(config_map(a="1"), deployment())
+    await delivery.change(config_map(a="1"), deployment(), **REPORT)
+    await delivery.change(deployment(), **REPORT)
+    await delivery.restart()
+    await delivery.passes(60.0)
+    assert (await conf(delivery))["data"] == {"a": "1"}
+    await delivery.change(deployment(), **strategy(type="ClientSideApply"))
+    assert await delivery.member.find(CONFIG_MAPS, "conf", "app") is None

@@ -132,11 +132,23 @@ ELASTIC = {labels.ELASTIC_JOB: "true"}
 
 
 class TestSlices:
-    def test_a_slice_that_was_replaced_touches_nothing(self) -> None:
-        local = workload(true("Finished", "WorkloadSliceReplaced"))
+    def test_a_slice_that_was_replaced_leaves_the_job_to_its_successor(self) -> None:
+        local = workload(true("Finished", "WorkloadSliceReplaced"), clusterName="w1")
         local["metadata"]["annotations"] = ELASTIC
 
         assert steps(situation(local, Site("w1", copy=ADMITTED, has_mirror=True))) == []
+        assert steps(situation(local, Site("w1", copy=ADMITTED))) == []
+
+    @pytest.mark.rule("EL-9", "FLOW-54")
+    def test_what_else_there_is_of_it_goes(self) -> None:
+        local = workload(true("Finished", "WorkloadSliceReplaced"), clusterName="w1")
+        local["metadata"]["annotations"] = ELASTIC
+        over = copy(true("Admitted"), true("Finished", "WorkloadSliceReplaced"))
+        other = Site("w2", copy=ADMITTED, has_mirror=True)
+
+        assert removed(situation(local, Site("w1", copy=over), other)) == ["w1", "w2"]
+        taken = Site("w1", copy=over, has_mirror=True)
+        assert removed(situation(local, taken, Site("w2"))) == []
 
     def test_a_slice_that_waits_for_quota_leaves_all_to_the_one_it_replaces(self) -> None:
         local = workload({**true("QuotaReserved"), "status": "False"})

@@ -118,6 +118,17 @@ FIRST = {
     "the program before the provider":    (config(user={"auth-provider": {"name": "gcp"},
                                                         "exec": {"command": "x"}}),
                                            "exec plugins are not allowed"),
+    "the password before plain http":     (config(cluster={"server": "http://worker"},
+                                                  user={"username": "a", "password": "b"}),
+                                           "basic auth is not allowed"),
+    "the password before the files":      (config(user={"username": "a", "password": "b",
+                                                        "client-certificate": "/c",
+                                                        "client-key": "/k"}),
+                                           "basic auth is not allowed"),
+    "the host before the files":          (config(cluster={"server": "https://a_b"},
+                                                  user={"client-certificate": "/c",
+                                                        "client-key": "/k"}),
+                                           "untrusted server endpoint"),
 }
 # fmt: on
 

@@ -135,7 +135,8 @@ def _kueue(config: Path | None, feature_gates: str) -> "KueueOptions":
     from fleetqueue.api.kueue.gates import read_gates
     from fleetqueue.kueue import read_options
 
-    return read_options(None if config is None else config.read_text(), read_gates(feature_gates))
+    text = None if config is None else config.read_text()
+    return read_options(text, read_gates(feature_gates), is_embedded=True)
 
 
 def _hub() -> "HubSettings":

@@ -127,7 +127,7 @@ class Applier(Controller[Any]):
             is_report=plan.is_report,
             reports_back=plan.reports_back,
         )
-        await self._passes.list_applied(passed.applied_work, passed.outcomes)
+        await self._passes.list_applied(passed)
         work = await self._passes.write_status(passed.work, status)
         applier_metrics.count(self._metrics, status["conditions"], passed.outcomes, plan)
         self._observe(work)

@@ -101,10 +101,9 @@ class Clearing:
     async def _unblock(self, work: Object, applied_work: Object) -> None:
         """Objects that do not go must not hold up everything else for ever."""
         owner = ownership.reference(applied_work)
-        listed = (applied_work.get("status") or {}).get("appliedResources") or ()
-        told = [each["identifier"] for each in work_status.entries(work)]
-        found = [manifests.identity_of(each) for each in (*told, *listed)]
-        for identity in dict.fromkeys([*found, *(expectations.noted(applied_work) or ())]):
+        told = [manifests.identity_of(each["identifier"]) for each in work_status.entries(work)]
+        noted = expectations.noted(applied_work) or ()
+        for identity in dict.fromkeys([*told, *work_status.listed(applied_work), *noted]):
             if not identity.resource or not identity.name:
                 continue
             try:

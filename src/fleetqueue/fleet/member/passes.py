@@ -77,9 +77,10 @@ class Passes:
             return None
         order = self._order(work, ownership.reference(applied_work), is_new=is_new)
         expected = expectations.noted(applied_work)
-        work, outcomes = await self._go(work, order, expected)
+        listed = work_status.listed(applied_work)
+        work, outcomes = await self._go(work, order, expected, listed)
         if _brings_its_kinds(outcomes):
-            work, outcomes = await self._go(work, order, expected)
+            work, outcomes = await self._go(work, order, expected, listed)
         return Passed(work, applied_work, order.plan, outcomes)
 
     async def write_status(self, work: Object, status: Json) -> Object:
@@ -95,13 +96,17 @@ class Passes:
         )
         return done
 
-    async def list_applied(self, applied_work: Object, outcomes: Sequence[Outcome]) -> None:
-        listed = work_status.applied_resources(outcomes)
-        if ((applied_work.get("status") or {}).get("appliedResources") or []) == listed:
+    async def list_applied(self, passed: Passed) -> None:
+        """While differences are only reported, what was applied before stays listed: it may have to
+        be taken away one day.
+        """
+        status = passed.applied_work.get("status") or {}
+        listed = work_status.applied_resources(passed.outcomes)
+        if passed.plan.is_report or (status.get("appliedResources") or []) == listed:
             return
         await self._member.patch(
             kinds.APPLIED_WORK,
-            key_of(applied_work).name,
+            key_of(passed.applied_work).name,
             {"status": {"appliedResources": listed or None}},
             subresource="status",
             field_manager=labels.WORK_APPLIER_MANAGER,
@@ -167,19 +172,23 @@ class Passes:
     # Applying
 
     async def _go(
-        self, work: Object, order: Order, expected: Sequence[Identity] | None
+        self,
+        work: Object,
+        order: Order,
+        expected: Sequence[Identity] | None,
+        listed: Sequence[Identity],
     ) -> tuple[Object, list[Outcome]]:
         read = manifests.read(plans.manifests_of(work))
         resources = await self._resources(read)
         found = _resolved(read, resources)
         usable = [each for each in found if not each.problem]
-        left = work_status.left_over(work, usable, expected)
-        await self._clearing.remove(left, order.owner)
         if not order.plan.is_report:
+            left = work_status.left_over(work, usable, expected, listed)
+            await self._clearing.remove(left, order.owner)
             ahead = work_status.ahead(work, usable, self._hub.clock.now(), expected)
             work = work if ahead is None else await self.write_status(work, ahead)
-        known = work_status.entries_by_place(work)
-        subjects = {each.ordinal: _subject(each, resources, known) for each in usable}
+        entries = work_status.entries_by_place(work)
+        subjects = {each.ordinal: _subject(each, resources, entries) for each in usable}
         if self._settings.is_job_aware:
             places = [each.place for each in subjects.values()]
             self._following.follow(key_of(work), places)

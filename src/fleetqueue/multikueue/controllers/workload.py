@@ -10,6 +10,7 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
+from fleetqueue.jobs.slices import replaced_by
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import (
     DONE,
@@ -189,6 +190,7 @@ class DispatchController(Controller[Any]):
         subject = await self._subject(workload, check, found)
         if subject is None:
             return DONE
+        self._wake_replaced(workload)
         situation = self._situation(subject)
         if check["state"] == "Pending" and _is_offered(workload):
             await self._offers.learn(subject.jobs, situation.sites)
@@ -241,6 +243,7 @@ class DispatchController(Controller[Any]):
 
     async def gone(self, key: Key, /) -> Result:
         self._standings.pop(key, None)
+        self._offers.forget(key)
         adapter = self._known.get(key)
         if adapter is None:
             return DONE
@@ -307,6 +310,15 @@ class DispatchController(Controller[Any]):
             had=self._last_worker(subject.workload),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
+
+    def _wake_replaced(self, workload: Object) -> None:
+        """The slice whose place it takes, while workers have copies of that: what tells that the
+        job there has gone over to this one wakes nobody else.
+        """
+        space, _, name = replaced_by(workload).partition("/")
+        connected = [worker for worker in self._workers.all() if worker.is_connected]
+        if name and any(worker.copy(Key(space, name)) is not None for worker in connected):
+            self.errands.wake(Key(space, name), 0.0)
 
     def _last_worker(self, workload: Object) -> str | None:
         """The Workload itself forgets it when it is put out."""

@@ -56,9 +56,18 @@ def _replaced_slice(look: Look) -> bool:
     if not look.is_elastic:
         return False
     finished = status.find_condition(look.workload, status.FINISHED)
-    if finished is not None and finished["status"] == "True":
-        return bool(finished["reason"] == SLICE_REPLACED)
-    return look.is_slice and not status.has_quota(look.workload)
+    if finished is None or finished["status"] != "True":
+        return look.is_slice and not status.has_quota(look.workload)
+    if finished["reason"] != SLICE_REPLACED:
+        return False
+    sites = [*look.seen.sites, *look.seen.former]
+    look.remove(site for site in sites if site.name != look.claimed or _is_spent(site))
+    return True
+
+
+def _is_spent(site: Site) -> bool:
+    """Whether the copy there is replaced too, and the job has gone over to the next."""
+    return not site.has_mirror and site.copy is not None and status.is_finished(site.copy)
 
 
 def _over(look: Look) -> bool:
@@ -67,6 +76,11 @@ def _over(look: Look) -> bool:
         look.remove(look.seen.former)
         return False
     look.remove([*look.seen.sites, *look.seen.former])
+    if not status.is_finished(look.workload) and look.claimed:
+        # Put on hold, not put out: when it gets quota again it is offered anew.
+        text = copies.with_previous("Reset to Pending, the quota was given back", look.state)
+        made = with_check(look.seen, "Pending", text)
+        look.add(Write(status.changed(made, clusterName=None)))
     return True
 
 

@@ -13,6 +13,8 @@ from fleetqueue.multikueue.flow.situation import Situation
 from fleetqueue.multikueue.flow.steps import MakeCopy, Write
 
 REST_SECONDS_MAX = 60.0
+LONG_SECONDS = 600
+"""What ran for so long each time did not come back because nobody can run it."""
 COMPONENTS_SECONDS = 1.0
 """How soon a component is looked at again whose siblings are not all there yet."""
 
@@ -46,6 +48,9 @@ def _rest_seconds(seen: Situation) -> float:
     """
     times = int(seen.check.get("retryCount") or 0)
     if times < 2 or not seen.check.get("lastTransitionTime"):
+        return 0.0
+    ran = (seen.workload.get("status") or {}).get("accumulatedPastExecutionTimeSeconds") or 0
+    if ran >= times * LONG_SECONDS:
         return 0.0
     seconds = min(2.0 ** (times - 2), REST_SECONDS_MAX)
     until = parse_time(seen.check["lastTransitionTime"]) + timedelta(seconds=seconds)

@@ -27,8 +27,11 @@ class ConfigurationError(InvalidInput):
     """The document is no configuration that can be understood."""
 
 
-def read_configuration(raw: Json, namespace: str = DEFAULT_NAMESPACE) -> Configuration:
+def read_configuration(raw: Any, namespace: str = DEFAULT_NAMESPACE) -> Configuration:
     """A configuration in either version; `namespace` is where the manager itself runs."""
+    if not isinstance(raw, dict):
+        found = "the document is empty" if raw is None else "the document has no fields"
+        raise ConfigurationError(f"{found}: a {types.KIND} of {types.API_VERSION} was expected")
     match raw.get("apiVersion"), raw.get("kind"):
         case types.API_VERSION, types.KIND:
             _check_fields(types.Configuration, raw)

@@ -35,12 +35,17 @@ def entries_by_place(work: Json) -> dict[Place, Json]:
 
 
 def left_over(
-    work: Json, usable: Iterable[Manifest], expected: Sequence[Identity] | None = None
+    work: Json,
+    usable: Iterable[Manifest],
+    expected: Sequence[Identity] | None = None,
+    listed: Sequence[Identity] = (),
 ) -> list[Identity]:
-    """Objects that the Work once had and has no more; `expected`: noted before it told of any."""
+    """Objects that the Work once had and has no more; `expected`: noted before it told of any;
+    `listed`: those of its AppliedWork, with what it lost while differences were only reported.
+    """
     wanted = {each.identity.place for each in usable}
     told = [manifests.identity_of(each["identifier"]) for each in entries(work)]
-    found = dict.fromkeys(told or expected or ())
+    found = dict.fromkeys([*(told or expected or ()), *listed])
     return [each for each in found if each.resource and each.name and each.place not in wanted]
 
 
@@ -85,6 +90,12 @@ def status(
     told = _of_reports(found) if is_report else _of_applies(found)
     result = {"conditions": _conditions(work, told, now), "manifestConditions": made}
     return _trimmed(work, result, now)
+
+
+def listed(applied_work: Json) -> list[Identity]:
+    """What an AppliedWork lists."""
+    found = (applied_work.get("status") or {}).get("appliedResources") or ()
+    return [manifests.identity_of(each) for each in found]
 
 
 def applied_resources(found: Iterable[Outcome]) -> list[Json]:
