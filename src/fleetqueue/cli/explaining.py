@@ -13,14 +13,17 @@ Object = dict[str, Any]
 INDENT = "  "
 HEADER = ("POD SET", "FLAVOR", "RESOURCE", "NEEDED", "FREE", "BORROWABLE", "WHY NOT")
 FITS = "Fit"
+FAILED = "Failed"
+REFUSED = ("Rejected", "Retry")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Of one that waits, in its LocalQueue; the first is 1."""
+    """Of one that waits, in its LocalQueue and in all of its ClusterQueue; the first is 1."""
 
     number: int
     waiting: int
+    in_cluster_queue: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,9 @@ def _state(workload: Object) -> str:
     """In a few words."""
     told = workload.get("status") or {}
     if status.is_finished(workload):
-        return f"has finished: {_message(workload, status.FINISHED)}"
+        finished = status.find_condition(workload, status.FINISHED) or {}
+        word = "has failed" if finished.get("reason") == FAILED else "has finished"
+        return f"{word}: {finished.get('message') or ''}"
     if not status.is_active(workload):
         return "is switched off: spec.active of its Workload is false"
     if status.is_admitted(workload):
@@ -89,6 +94,7 @@ def _details(known: Known) -> Iterator[str]:
         return
     if not status.is_active(workload) or not status.has_quota(workload):
         yield from _eviction(workload)
+        yield from _checks(workload, REFUSED)
     if not status.is_active(workload):
         return
     if status.is_admitted(workload):
@@ -115,8 +121,11 @@ def _unready(workload: Object) -> Iterator[str]:
         yield f"{INDENT}{ready.get('message', '')}"
 
 
-def _checks(workload: Object) -> Iterator[str]:
+def _checks(workload: Object, states: Sequence[str] = ()) -> Iterator[str]:
+    """Those in these states, or all."""
     for check in status.checks_of(workload):
+        if states and check["state"] not in states:
+            continue
         message = f": {check['message']}" if check.get("message") else ""
         yield f"{INDENT}{check['name']} is {check['state']}{message}"
 
@@ -125,8 +134,10 @@ def _waiting(known: Known) -> Iterator[str]:
     queue = known.verdict.get("clusterQueueName")
     if queue:
         yield f"{INDENT}its ClusterQueue is {queue}"
-    if known.place is not None:
-        yield f"{INDENT}it is number {known.place.number} of {known.place.waiting} that wait there"
+    if (place := known.place) is not None:
+        yield f"{INDENT}it is number {place.number} of {place.waiting} that wait in its queue"
+        if place.in_cluster_queue != place.number:
+            yield f"{INDENT}in its ClusterQueue it is number {place.in_cluster_queue}"
     message = _message(known.workload, status.QUOTA_RESERVED) or known.verdict.get("message")
     yield f"{INDENT}{message or 'nobody has looked at it yet'}"
     rows = list(_rows(known.verdict.get("podSets") or ()))

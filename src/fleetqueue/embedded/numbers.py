@@ -37,8 +37,8 @@ def take(directory: Path) -> Number:
         claim = _claim(value)
         if claim is None:
             raise UserError(
-                f"another cluster of this machine uses the addresses 127.{value}.0.0/16 that "
-                f'"{directory}" was made with: stop it first'
+                f'the cluster of "{directory}" runs already, or another one of this machine uses '
+                f"its addresses 127.{value}.0.0/16: stop it first"
             )
         return Number(value, claim)
     for value in _preferred(directory):

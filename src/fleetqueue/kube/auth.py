@@ -75,7 +75,11 @@ def find_access(
     raise BadKubeconfig(
         "no cluster is configured",
         file=", ".join(_places(environ)),
-        fix="name a kubeconfig file, or set KUBECONFIG",
+        fix=(
+            "KUBECONFIG names no file that exists and has a cluster"
+            if environ.get("KUBECONFIG")
+            else "name a kubeconfig file, or set KUBECONFIG"
+        ),
     )
 
 

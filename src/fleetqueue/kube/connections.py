@@ -5,6 +5,8 @@ costs several times what the exchange itself does.
 """
 
 import asyncio
+import errno
+import os
 import ssl
 import zlib
 from collections import deque
@@ -24,6 +26,15 @@ Headers = list[tuple[str, str]]
 
 class CannotConnect(Exception):
     """Nothing was sent."""
+
+
+def why(error: OSError | UnicodeError) -> str:
+    """As people know it: the library calls everything a failed call, and numbers it."""
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+        is_known = error.errno in errno.errorcode
+        text = os.strerror(error.errno or 0) if is_known else error.strerror
+        return text or str(error) or type(error).__name__
+    return str(error) or type(error).__name__
 
 
 class Broken(Exception):
@@ -77,7 +88,8 @@ class Connections:
                     server_hostname=name,
                 )
         except (OSError, UnicodeError) as error:
-            raise CannotConnect(str(error) or type(error).__name__) from error
+            host, port = self.address
+            raise CannotConnect(f"{why(error)} ({host}:{port})") from error
         self._all.add(connection)
         return connection
 

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.connections import Broken, CannotConnect, Headers
+from fleetqueue.kube.connections import Broken, CannotConnect, Headers, why
 from fleetqueue.kube.errors import Unreachable
 from fleetqueue.kube.transport import Call
 
@@ -136,7 +136,7 @@ async def _open(place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
             place.host, place.port, ssl=place.tls, server_hostname=name, limit=HEAD_BYTES_MAX
         )
     except (OSError, UnicodeError) as error:
-        raise CannotConnect(str(error) or type(error).__name__) from error
+        raise CannotConnect(f"{why(error)} ({place.host}:{place.port})") from error
 
 
 async def _through_proxy(

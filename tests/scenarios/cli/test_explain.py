@@ -30,7 +30,7 @@ async def test_the_numbers_of_the_last_verdict_are_told(cluster: Kueue) -> None:
     assert lines[:3] == [
         "workload/second waits in the queue main",
         "  its ClusterQueue is queue",
-        "  it is number 2 of 2 that wait there",
+        "  it is number 2 of 2 that wait in its queue",
     ]
     first = await asked(cluster, "workload/first")
     assert "1 more needed" in first[3]
@@ -41,5 +41,7 @@ async def test_the_numbers_of_the_last_verdict_are_told(cluster: Kueue) -> None:
 
 
 async def test_what_is_not_queued_is_said_to_be_so(cluster: Kueue) -> None:
-    with pytest.raises(UserError, match='no Workload in namespace "default" belongs to job/x'):
+    with pytest.raises(UserError, match='no Workload in namespace "default" belongs to x'):
+        await asked(cluster, "x")
+    with pytest.raises(UserError, match='there is no job/x in namespace "default"'):
         await asked(cluster, "job/x")

@@ -34,6 +34,24 @@ CHECK = {"name": "autoscaler", "state": "Pending", "message": "3 nodes come"}
             id="finished",
         ),
         pytest.param(
+            workload(condition("Finished", reason="Failed", message="backoff limit")),
+            ["job/x has failed: backoff limit"],
+            id="failed",
+        ),
+        pytest.param(
+            workload(
+                condition("Evicted", reason="Deactivated", message="a check said no"),
+                active=False,
+                admissionChecks=[{**CHECK, "state": "Rejected", "message": "never"}],
+            ),
+            [
+                "job/x is switched off: spec.active of its Workload is false",
+                "  it was put out (Deactivated): a check said no",
+                "  autoscaler is Rejected: never",
+            ],
+            id="refused",
+        ),
+        pytest.param(
             workload(condition("Evicted", reason="Deactivated", message="by hand"), active=False),
             [
                 "job/x is switched off: spec.active of its Workload is false",
@@ -138,10 +156,11 @@ VERDICT = {
 
 
 def test_one_that_waits_is_told_its_place_and_the_numbers() -> None:
-    assert explain("job/x", Known(workload(), VERDICT, Place(2, 5)), {}) == [
+    assert explain("job/x", Known(workload(), VERDICT, Place(2, 5, 7)), {}) == [
         "job/x waits in the queue main",
         "  its ClusterQueue is gpus",
-        "  it is number 2 of 5 that wait there",
+        "  it is number 2 of 5 that wait in its queue",
+        "  in its ClusterQueue it is number 7",
         "  no room",
         "",
         "  POD SET    FLAVOR   RESOURCE         NEEDED   FREE   BORROWABLE   WHY NOT",

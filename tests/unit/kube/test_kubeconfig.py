@@ -224,6 +224,9 @@ class TestWhereTheConfigurationIsFound:
     def test_else_it_says_what_to_do(self, tmp_path: Path) -> None:
         with pytest.raises(BadKubeconfig, match="no cluster is configured"):
             find_access(environ={"HOME": str(tmp_path)}, service_account=tmp_path)
+        with pytest.raises(BadKubeconfig, match="no cluster is configured") as refused:
+            find_access(environ={"KUBECONFIG": str(tmp_path / "a")}, service_account=tmp_path)
+        assert "KUBECONFIG names no file that exists" in refused.value.fix
 
     def test_outside_a_pod_there_is_no_account(self, tmp_path: Path) -> None:
         with pytest.raises(BadKubeconfig, match="not a pod"):

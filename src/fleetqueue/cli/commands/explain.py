@@ -177,9 +177,10 @@ async def _place(client: "Client", workload: Object) -> "Place | None":
     space, queue = workload["metadata"]["namespace"], workload["spec"].get("queueName") or ""
     path = f"/apis/{visibility.GROUP}/v1beta2/namespaces/{space}/localqueues/{queue}"
     found = (await _read(client, f"{path}/pendingworkloads")).get("items") or ()
-    names = [each["metadata"]["name"] for each in found]
-    name = workload["metadata"]["name"]
-    return Place(names.index(name) + 1, len(names)) if name in names else None
+    for number, each in enumerate(found, 1):
+        if each["metadata"]["name"] == workload["metadata"]["name"]:
+            return Place(number, len(found), int(each["positionInClusterQueue"]) + 1)
+    return None
 
 
 async def _read(client: "Client", path: str) -> Object:

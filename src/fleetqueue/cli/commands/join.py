@@ -58,6 +58,11 @@ def join(
     jobs = kinds_of(frameworks)
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     worker = fleets.access(kubeconfig, context)
+    if worker.server == manager.server and not is_member:
+        raise click.UsageError(
+            f"{worker.server} is the manager itself: name another cluster with --kubeconfig and"
+            " --context"
+        )
     pairs = dict(_pair(each) for each in labels)
     called = name or worker.name
     if problems := names.dns1123_subdomain(called):

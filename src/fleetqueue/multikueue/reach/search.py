@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.selectors import labels_from_object
 from fleetqueue.errors import UserError
 from fleetqueue.jobs import identity, registry
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import NotFound, UnknownKind
+from fleetqueue.kube.errors import Forbidden, NotFound, UnknownKind
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.resources import (
     PODS,
@@ -105,10 +106,11 @@ class Search:
             return await self._of_deployment(name, listed.items)
         found = dispatches_of(listed.items, kind, name)
         if not found:
-            raise self._unknown(kind, name)
+            raise await self._unknown(kind, name)
         there = [each for each in found if each.worker]
         if not there:
-            raise UserError(f"{_shown(kind, name)} waits: no worker has admitted it yet")
+            meant = [each for each, _ in meant_by(listed.items, kind, name)]
+            raise _nowhere(_shown(kind, name), meant)
         return there
 
     async def workloads(self, kind: str, name: str) -> list[Object]:
@@ -122,14 +124,26 @@ class Search:
         else:
             found = [made for made, _ in meant_by(listed, kind, name)]
         if not found:
-            raise self._unknown(kind, name)
+            raise await self._unknown(kind, name)
         return found
 
-    def _unknown(self, kind: str, name: str) -> UserError:
-        return UserError(
-            f'no Workload in namespace "{self._namespace}" belongs to {_shown(kind, name)}:'
-            " is it queued?"
-        )
+    async def _unknown(self, kind: str, name: str) -> UserError:
+        """Why nothing stands for it, as far as that can be known."""
+        shown, where = _shown(kind, name), f'namespace "{self._namespace}"'
+        plain = UserError(f"no Workload in {where} belongs to {shown}: is it queued?")
+        known = [each.resource for each in registry.all_kinds()]
+        meant = [each for each in known if kind and is_kind(kind, _owner(each, name))]
+        if not meant:
+            return plain
+        try:
+            job = await self._manager.get(meant[0], name, self._namespace)
+        except (NotFound, UnknownKind):
+            return UserError(f"there is no {shown} in {where}")
+        except Forbidden:
+            return plain
+        if not identity.labels_of(job).get(labels.QUEUE_NAME):
+            return UserError(f"{shown} is in no queue: it has no label {labels.QUEUE_NAME}")
+        return UserError(f"nothing stands for {shown} yet: it has no Workload in {where}")
 
     async def _of_deployment(self, name: str, workloads: Sequence[Object]) -> list[Dispatch]:
         """Each of its pods is a job of its own."""
@@ -168,6 +182,17 @@ class Search:
             return credentials.from_content(content)
         where = f"the file {path}" if path is not None else "a ClusterProfile"
         return Trouble("", f"its kubeconfig is in {where}, which only the manager can read")
+
+
+def _nowhere(shown: str, workloads: Sequence[Object]) -> UserError:
+    if any(status.is_admitted(each) or status.is_finished(each) for each in workloads):
+        text = f"{shown} was sent to no worker: its pods are, or were, on this cluster itself"
+        return UserError(f"{text}, where kubectl reaches them")
+    return UserError(f"{shown} waits: no worker has admitted it yet")
+
+
+def _owner(kind: Resource, name: str) -> Owner:
+    return Owner(kind.api_version, kind.kind, name)
 
 
 def _is_deployment(kind: str, name: str) -> bool:

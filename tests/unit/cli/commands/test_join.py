@@ -23,9 +23,10 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend(each.kind for each in given[-1])
 
     access = SimpleNamespace(name="extra", server="https://extra:6443")
+    manager = SimpleNamespace(name="manager", server="https://manager:6443")
     monkeypatch.setattr(fleets, "join", remember)
     monkeypatch.setattr(fleets, "access", lambda *given: access)
-    monkeypatch.setattr(fleets, "manager_access", lambda *given: access)
+    monkeypatch.setattr(fleets, "manager_access", lambda *given: manager)
     return found
 
 
@@ -50,6 +51,17 @@ def test_a_worker_takes_the_kinds_that_are_named(
 
     assert answer.exit_code == 0, answer.output
     assert sorted(joined) == expected
+
+
+def test_the_manager_is_no_worker_of_its_own(
+    joined: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleets, "manager_access", fleets.access)
+    answer = run(tmp_path)
+
+    assert answer.exit_code == 2
+    assert "https://extra:6443 is the manager itself" in answer.output
+    assert joined == []
 
 
 def test_a_member_has_no_frameworks(joined: list[str], tmp_path: Path) -> None:

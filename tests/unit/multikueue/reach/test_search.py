@@ -122,6 +122,36 @@ async def test_what_waits_is_told_from_what_is_not_queued() -> None:
         await search({WORKLOADS: listed()}).dispatch("", "x")
 
 
+JOBS = "/apis/batch/v1/namespaces/ns/jobs/x"
+
+
+@pytest.mark.parametrize("kind", ["Admitted", "Finished"])
+async def test_what_this_cluster_runs_itself_does_not_wait(kind: str) -> None:
+    local = workload("", JOB)
+    local["status"]["conditions"] = [{"type": kind, "status": "True"}]
+    with pytest.raises(UserError, match="job/x was sent to no worker: its pods are, or were, on"):
+        await search({WORKLOADS: listed(local)}).dispatch("job", "x")
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ({}, 'there is no job/x in namespace "ns"'),
+        (
+            {JOBS: {"metadata": {}}},
+            "job/x is in no queue: it has no label kueue.x-k8s.io/queue-name",
+        ),
+        (
+            {JOBS: {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}}},
+            'nothing stands for job/x yet: it has no Workload in namespace "ns"',
+        ),
+    ],
+)
+async def test_why_nothing_stands_for_a_job(answers: dict[str, Object], text: str) -> None:
+    with pytest.raises(UserError, match=text):
+        await search({WORKLOADS: listed(), **answers}).workloads("job", "x")
+
+
 async def test_a_deployment_is_where_its_pods_are() -> None:
     pod = Owner("v1", "Pod", "d-1")
     deployment = {"spec": {"selector": {"matchLabels": {"app": "d"}}}}
