@@ -111,11 +111,30 @@ async def test_of_a_job_that_grew_nothing_is_left(sizes: tuple[int, ...]) -> Non
             await world.passes(seconds=5)
         [there] = [side for side in world.workers.values() if await side.workloads()]
         assert (await there.get(JOB, "one"))["spec"]["parallelism"] == sizes[-1]
-        assert len(await there.workloads()) == 1, "those that were replaced there go at once"
         await world.passes(seconds=120)
 
         assert "Complete" in objects.conditions_of(await world.manager.get(JOB, "one"))
         assert await world.is_clean()
+
+
+@pytest.mark.rule("LOST-2", "EL-9")
+async def test_a_job_that_grows_while_its_worker_is_lost_runs_elsewhere() -> None:
+    async with shared_world.start(config=TIMES) as world:
+        await world.begin(quota="16", workers="8")
+        await world.submit(elastic("one", 2))
+        await world.passes(seconds=3)
+        world.world.cut("worker1")
+        await world.passes(seconds=5)
+        await world.manager.patch(JOB, "one", {"spec": {"parallelism": 3}})
+        await world.passes(seconds=50)
+        assert await world.workers["worker2"].all(JOB) == []
+        await world.passes(seconds=20)
+        assert (await world.workers["worker2"].get(JOB, "one"))["spec"]["parallelism"] == 3
+        world.world.restore("worker1")
+        await world.passes(minutes=10)
+        assert await world.workers["worker1"].all(JOB) == []
+        assert await world.workers["worker1"].workloads() == []
+        assert (await world.workers["worker2"].get(JOB, "one"))["status"]["active"] == 3
 
 
 @pytest.mark.rule("EL-2", "EL-3")

@@ -135,20 +135,33 @@ class TestSlices:
     def test_a_slice_that_was_replaced_leaves_the_job_to_its_successor(self) -> None:
         local = workload(true("Finished", "WorkloadSliceReplaced"), clusterName="w1")
         local["metadata"]["annotations"] = ELASTIC
+        seen = situation(local, Site("w1", copy=ADMITTED, has_mirror=True), holder="w1")
 
-        assert steps(situation(local, Site("w1", copy=ADMITTED, has_mirror=True))) == []
-        assert steps(situation(local, Site("w1", copy=ADMITTED))) == []
+        assert steps(seen) == []
 
     @pytest.mark.rule("EL-9", "FLOW-54")
     def test_what_else_there_is_of_it_goes(self) -> None:
         local = workload(true("Finished", "WorkloadSliceReplaced"), clusterName="w1")
         local["metadata"]["annotations"] = ELASTIC
-        over = copy(true("Admitted"), true("Finished", "WorkloadSliceReplaced"))
-        other = Site("w2", copy=ADMITTED, has_mirror=True)
+        sites = [Site("w1", copy=ADMITTED), Site("w2", copy=ADMITTED, has_mirror=True)]
 
-        assert removed(situation(local, Site("w1", copy=over), other)) == ["w1", "w2"]
-        taken = Site("w1", copy=over, has_mirror=True)
-        assert removed(situation(local, taken, Site("w2"))) == []
+        assert removed(situation(local, *sites, holder="w1")) == ["w2"]
+        assert removed(situation(local, *sites)) == ["w1", "w2"]
+
+    @pytest.mark.rule("LOST-1", "LOST-2")
+    def test_one_that_waits_is_bound_to_a_worker_until_that_is_given_up(self) -> None:
+        local = workload(clusterName="w1")
+        replaces = {labels.WORKLOAD_SLICE_REPLACEMENT_FOR: "ns/old"}
+        local["metadata"]["annotations"] = {**ELASTIC, **replaces}
+        lost = Site("w1", is_connected=False, lost_since=NOW - timedelta(seconds=890))
+        seen = situation(local, lost, Site("w2"))
+
+        assert steps(seen) == []
+        assert deciding.decide(seen).after == 10.0
+        [given_up] = steps(replace(seen, now=NOW + timedelta(seconds=10)))
+        assert given_up == flow.SetCheck("Retry", 'Admitting remote lost, Previously: "Pending"')
+        back = replace(seen, sites=[Site("w1"), Site("w2")])
+        assert [each.site for each in steps(back, flow.MakeCopy)] == ["w1"]
 
     def test_a_slice_that_waits_for_quota_leaves_all_to_the_one_it_replaces(self) -> None:
         local = workload({**true("QuotaReserved"), "status": "False"})

@@ -307,13 +307,28 @@ class DispatchController(Controller[Any]):
             components_wanted=wanted,
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
             is_held=any(map(adapter.is_held, subject.jobs)),
+            holder=self._holder(subject),
             had=self._last_worker(subject.workload),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
 
+    def _holder(self, subject: Subject) -> str:
+        """As those slices tell that are not over. One that was never put out, and has no worker
+        yet, gets this one's.
+        """
+        own = str((subject.workload.get("status") or {}).get("clusterName") or "")
+        if not own or not status.is_finished(subject.workload):
+            return own
+        for each in self._source.found(checks.BY_OWNER, uid_of(subject.jobs[0])):
+            if not status.is_finished(each):
+                was_put_out = status.find_condition(each, status.EVICTED) is not None
+                found = (each.get("status") or {}).get("clusterName")
+                return str(found or "") if found or was_put_out else own
+        return ""
+
     def _wake_replaced(self, workload: Object) -> None:
-        """The slice whose place it takes, while workers have copies of that: what tells that the
-        job there has gone over to this one wakes nobody else.
+        """The slice whose place it takes, while workers have copies of that: they go when the job
+        is over, or goes elsewhere, and nothing tells that slice so.
         """
         space, _, name = replaced_by(workload).partition("/")
         connected = [worker for worker in self._workers.all() if worker.is_connected]

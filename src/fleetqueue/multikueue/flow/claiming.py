@@ -24,8 +24,11 @@ START_SECONDS_MAX = 2.0
 
 
 def lose(look: Look) -> bool:
-    """S6a: the worker that had it does not any more, or cannot be asked."""
-    if look.state != "Ready" or look.first(status.ADMITTED) is not None:
+    """S6a: the worker that had it does not any more, or cannot be asked. A slice that waits is
+    bound to the worker that has its job.
+    """
+    is_bound = look.state == "Pending" and look.is_elastic and bool(look.claimed)
+    if not (look.state == "Ready" or is_bound) or look.first(status.ADMITTED) is not None:
         return False
     if not look.claimed:
         look.retry(
@@ -38,6 +41,8 @@ def lose(look: Look) -> bool:
         # Its copy was cleared away there: what the job says is all that will ever be told.
         look.add(Sync(site.name, {}, makes=False, is_final=True))
         return True
+    if is_bound and site is not None and site.is_connected:
+        return False
     if site is None or site.is_connected:
         look.retry("Admitting remote no longer exists")
         return True

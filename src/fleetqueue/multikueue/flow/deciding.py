@@ -61,13 +61,8 @@ def _replaced_slice(look: Look) -> bool:
     if finished["reason"] != SLICE_REPLACED:
         return False
     sites = [*look.seen.sites, *look.seen.former]
-    look.remove(site for site in sites if site.name != look.claimed or _is_spent(site))
+    look.remove(site for site in sites if site.name != look.seen.holder)
     return True
-
-
-def _is_spent(site: Site) -> bool:
-    """Whether the copy there is replaced too, and the job has gone over to the next."""
-    return not site.has_mirror and site.copy is not None and status.is_finished(site.copy)
 
 
 def _over(look: Look) -> bool:

@@ -49,6 +49,9 @@ class Situation:
     """Whether the local job says of pods elsewhere that they run."""
     is_held: bool = False
     """Whether the local job can be told of no start yet."""
+    holder: str = ""
+    """Of a slice that was replaced: the worker that has the job now; "" where none has, or the job
+    is over."""
     had: str | None = ""
     """The worker that had it last; None: one had it, and nobody knows which."""
     has_leisure: Callable[[], bool] = lambda: True
