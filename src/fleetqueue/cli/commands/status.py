@@ -11,13 +11,13 @@ from fleetqueue.cli.fleets import DIRECTORY, directory_at
 @click.command(help="Show the manager and workers of this machine.")
 @DIRECTORY
 def status(directory: Path) -> None:
-    from fleetqueue.cli import fleets
+    from fleetqueue.cli import fleet_table
 
     home = directory_at(directory)
     record = home.read()
     if record is None:
         raise click.ClickException(f"there is no fleet in {home.path}; start one: fleetqueue up")
-    rows = asyncio.run(fleets.rows(home, record))
+    rows = asyncio.run(fleet_table.rows(home, record))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         line = "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))

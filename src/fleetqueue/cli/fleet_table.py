@@ -1,0 +1,80 @@
+"""What `fleetqueue status` shows: what runs of a fleet, where, and who is reached."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fleetqueue.cli import fleets
+from fleetqueue.local_fleet.directory import MANAGER, Directory, Record
+
+if TYPE_CHECKING:
+    from fleetqueue.kube.client import Client
+
+
+async def rows(home: Directory, record: Record) -> list[list[str]]:
+    """A table: what runs, where, and whether the manager reaches it."""
+    found = [["NAME", "STATE", "PID", "SERVER", "CONNECTED", "WORKLOADS"]]
+    if home.pid() is None:
+        return found + [[each.name, "stopped", "", each.url, "", ""] for each in record.members]
+    clients = {
+        each.name: fleets.open_client(fleets.access(home.kubeconfig, each.name))
+        for each in record.members
+    }
+    try:
+        connected = await _connections(clients[MANAGER])
+        told = await asyncio.gather(*(_workloads(clients[each.name]) for each in record.members))
+    finally:
+        for client in clients.values():
+            await client.close()
+    for member, workloads in zip(record.members, told, strict=True):
+        state = "running" if workloads is not None else _why_silent(home, member.name)
+        reached = "" if member.is_manager else connected(member.name)
+        pid = home.pid_of(member.name)
+        found.append([member.name, state, pid, member.url, reached, _counts(workloads)])
+    return found
+
+
+def _why_silent(home: Directory, name: str) -> str:
+    return "does not answer" if home.is_alive(name) else "ended"
+
+
+async def _connections(manager: "Client") -> Callable[[str], str]:
+    """Whether the manager reaches the worker of a name."""
+    from fleetqueue.kube.errors import KubeError
+    from fleetqueue.multikueue import kinds
+
+    try:
+        found = (await manager.list(kinds.CLUSTER)).items
+    except KubeError:
+        return lambda name: "unknown"
+    joined = {each["metadata"]["name"]: _active(each) for each in found}
+    return lambda name: joined.get(name, "not joined")
+
+
+async def _workloads(client: "Client") -> Sequence[Any] | None:
+    from fleetqueue.kube.errors import KubeError
+    from fleetqueue.multikueue import kinds
+
+    try:
+        return (await client.list(kinds.WORKLOAD)).items
+    except KubeError:
+        return None
+
+
+def _active(cluster: Mapping[str, Any]) -> str:
+    conditions = (cluster.get("status") or {}).get("conditions") or ()
+    found = next((each for each in conditions if each["type"] == "Active"), None)
+    if found is None:
+        return "unknown"
+    return "yes" if found["status"] == "True" else f"no: {found['message']}"
+
+
+def _counts(workloads: Sequence[Any] | None) -> str:
+    if workloads is None:
+        return ""
+    from fleetqueue.api.kueue import admission_status as status
+
+    finished = [each for each in workloads if status.is_finished(each)]
+    admitted = [each for each in workloads if status.is_admitted(each) and each not in finished]
+    waiting = len(workloads) - len(finished) - len(admitted)
+    return f"{len(admitted)} admitted, {waiting} waiting, {len(finished)} finished"
