@@ -193,6 +193,13 @@ def _moved_off(victim: str) -> Callable[[list[Object]], bool]:
     )
 
 
+def end(folder: str) -> None:
+    """`down` says how to start again, but here the directory is removed after it."""
+    say()
+    fleetqueue("down", "--dir", folder)
+    say(f"stopped; {folder} is removed")
+
+
 def main() -> None:
     from fleetqueue.jobs import registry
 
@@ -206,8 +213,7 @@ def main() -> None:
             say(fleetqueue("status", "--dir", folder).rstrip())
             asyncio.run(Demo(home).run())
         finally:
-            say()
-            say(fleetqueue("down", "--dir", folder).rstrip())
+            end(folder)
 
 
 if __name__ == "__main__":
