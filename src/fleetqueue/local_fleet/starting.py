@@ -16,6 +16,7 @@ from fleetqueue.errors import FleetqueueError, UserError
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kueue import KueueOptions, read_options
 from fleetqueue.local_fleet.directory import Directory, Member, Record
+from fleetqueue.multikueue.dispatchers.registry import warnings_of
 from fleetqueue.nursery.parent import Nursery
 from fleetqueue.runtime.image_files import read_images
 from fleetqueue.runtime.images import ImageTable
@@ -35,8 +36,14 @@ def check(record: Record) -> None:
     ):
         if not _is_amount(amount):
             raise UserError(f'"{amount}" is no amount for {option}: write one such as {such_as}')
-    _queueing_of(record)
+    _check_dispatcher(record)
     _images_of(record)
+
+
+def _check_dispatcher(record: Record) -> None:
+    """A manager goes on with a name that nobody has; whoever types one here waits for nothing."""
+    for warning in warnings_of(_queueing_of(record).config.multi_kueue.dispatcher_name):
+        raise UserError(f"--config {record.config}: {warning}")
 
 
 def _is_amount(text: str) -> bool:

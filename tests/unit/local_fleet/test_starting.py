@@ -8,11 +8,10 @@ from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 from fleetqueue.local_fleet.starting import capacity_of, check, options_of
 
-CONFIG = """
-apiVersion: config.kueue.x-k8s.io/v1beta2
-kind: Configuration
-multiKueue: {workerLostTimeout: 3s}
-integrations: {frameworks: [batch/job]}
+HEADER = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+CONFIG = f"""{HEADER}
+multiKueue: {{workerLostTimeout: 3s}}
+integrations: {{frameworks: [batch/job]}}
 """
 
 
@@ -39,6 +38,25 @@ def test_a_file_that_is_wrong_is_told_with_its_place(tmp_path: Path, field: str,
     file.write_text(text)
     with pytest.raises(UserError, match=f"--{field} {file}: "):
         check(Record(**{field: str(file)}))
+
+
+def configured(tmp_path: Path, dispatcher: str) -> Record:
+    file = tmp_path / "file.yaml"
+    file.write_text(f"{HEADER}multiKueue: {{dispatcherName: {dispatcher}}}\n")
+    return Record(config=str(file))
+
+
+def test_a_dispatcher_that_nobody_has_is_refused(tmp_path: Path) -> None:
+    sentence = 'file.yaml: multiKueue.dispatcherName is "nope".* no dispatcher has that name'
+    with pytest.raises(UserError, match=sentence):
+        check(configured(tmp_path, "nope"))
+
+
+@pytest.mark.parametrize(
+    "name", ["kueue.x-k8s.io/multikueue-dispatcher-incremental", "example.com/of-somebody"]
+)
+def test_a_dispatcher_of_ours_or_of_somebody_else_is_not(tmp_path: Path, name: str) -> None:
+    check(configured(tmp_path, name))
 
 
 def test_the_configuration_is_the_managers_and_the_amounts_are_the_workers(tmp_path: Path) -> None:
