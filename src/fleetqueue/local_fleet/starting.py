@@ -73,8 +73,8 @@ def _read(path: str, option: str, parse: Callable[[str], T]) -> T:
         return parse(Path(path).read_text())
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror}): bring it back, or name another with"
-            f" {option}"
+            f"{path} cannot be read ({error.strerror}): bring it back, name another with {option},"
+            f" or do without: --no-{option.removeprefix('--')}"
         ) from error
     except (FleetqueueError, ValueError) as error:
         raise UserError(f"{option} {path}: {error}") from error

@@ -17,17 +17,22 @@ from fleetqueue.cli.fleets import DIRECTORY, directory_at
 @click.option("--workers", type=click.IntRange(1, 20), default=None,
               help="How many workers.  [default: 3, or as many as there were]")  # fmt: skip
 @click.option("--cpu", default=None,
-              help="What each worker offers, whatever this machine has.  [default: 9]")  # fmt: skip
-@click.option("--memory", default=None, help="The same for memory.  [default: 36Gi]")
+              help="What each worker offers, whatever this machine has.  [default: 9, or as it "
+              "was]")  # fmt: skip
+@click.option("--memory", default=None,
+              help="The same for memory.  [default: 36Gi, or as it was]")  # fmt: skip
 @click.option("--gpus", type=click.IntRange(0, 1024), default=None,
-              help="The same for GPUs.  [default: 0]")  # fmt: skip
+              help="The same for GPUs.  [default: 0, or as it was]")  # fmt: skip
 @click.option("--simulate/--no-simulate", default=None,
               help="Pods are simulated: no process is started.")  # fmt: skip
 @click.option("--images", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               default=None, help="Which environments of this machine stand for which images, as "
-              "YAML.")  # fmt: skip
+              "YAML.  [default: as it was]")  # fmt: skip
+@click.option("--no-images", is_flag=True, help="Forget the --images of an earlier start.")
 @click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              default=None, help="Kueue's configuration file for the manager.")  # fmt: skip
+              default=None, help="Kueue's configuration file for the manager.  [default: as it "
+              "was]")  # fmt: skip
+@click.option("--no-config", is_flag=True, help="Forget the --config of an earlier start.")
 @click.option("--dashboard-port", type=click.IntRange(0, 65535), default=None, metavar="PORT",
               help="Show queues and workloads in a browser, on this port; 0: do not.  [default: as "
               "it was]")  # fmt: skip
@@ -44,7 +49,9 @@ def up(
     gpus: int | None,
     simulate: bool | None,
     images: Path | None,
+    no_images: bool,
     config: Path | None,
+    no_config: bool,
     dashboard_port: int | None,
     aware: bool | None,
     bare: bool | None,
@@ -62,8 +69,8 @@ def up(
         "is_job_aware": aware,
         "is_bare": bare,
         "simulates": simulate,
-        "images": None if images is None else str(images.resolve()),
-        "config": None if config is None else str(config.resolve()),
+        "images": _file("images", images, no_images),
+        "config": _file("config", config, no_config),
     }
     asked = {name: value for name, value in wanted.items() if value is not None}
     if home.pid() is None:
@@ -77,3 +84,12 @@ def up(
         record = fleets.found_running(home)
     for line in fleets.next_steps(home, record):
         click.echo(line)
+
+
+def _file(option: str, named: Path | None, is_forgotten: bool) -> str | None:
+    """None: as it was; "": none any more."""
+    if named is not None and is_forgotten:
+        raise click.UsageError(f"--{option} and --no-{option} exclude each other")
+    if is_forgotten:
+        return ""
+    return None if named is None else str(named.resolve())
