@@ -259,6 +259,23 @@ def test_more_and_fewer_workers_and_more_on_each(stopped: LocalFleet) -> None:
     assert node["status"]["capacity"]["nvidia.com/gpu"] == "2"
 
 
+def test_options_of_a_start_that_failed_hold_at_the_next(stopped: LocalFleet) -> None:
+    fleet = stopped
+    state = fleet.path / "worker-1" / "state.db"
+    state.rename(state.with_name("hidden.db"))
+    state.write_bytes(b"somebody's file " * 500)
+    fleet.up("--workers", "1", "--gpus", "3", code=1)
+    state.with_name("hidden.db").rename(state)
+    fleet.up()
+    one = Members(fleet)
+    assert clusters_of(one.manager) == ["worker-1"]
+    amounts = {"cpu": "9", "memory": "36Gi", "nvidia.com/gpu": "3"}
+    assert offered(one.manager) == offered(one.workers[0]) == amounts
+    fleet.down()
+    fleet.up(*OPTIONS)
+    assert clusters_of(Members(fleet).manager) == ["worker-1", "worker-2"]
+
+
 def clusters_of(manager: Member) -> list[str]:
     found: list[str] = manager.get("MultiKueueConfig", "multikueue")["spec"]["clusters"]
     return found

@@ -44,12 +44,19 @@ def start(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> Rec
 
     known = home.read()
     count = workers or (len(known.workers) if known is not None else 0) or WORKERS
-    wanted = msgspec.structs.replace(known or Record(), **asked, is_furnished=False, is_hub=False)
+    wanted = to_start(known, asked)
     starting.check(wanted)
     home.prepare()
     record = msgspec.structs.replace(wanted, members=members(count, known))
     starting.run_detached(home, record)
-    return furnish(home, record, known if known is not None and known.is_furnished else None)
+    return furnish(home, record)
+
+
+def to_start(known: Record | None, asked: Mapping[str, Any]) -> Record:
+    """Nothing of it is in place yet; what was there before is known until all of it is."""
+    last = known or Record()
+    before = last.in_place
+    return msgspec.structs.replace(last, **asked, is_furnished=False, is_hub=False, before=before)
 
 
 def found_running(home: Directory) -> Record:
@@ -63,24 +70,24 @@ def found_running(home: Directory) -> Record:
     return record if record.is_bare or record.is_furnished else furnish(home, record)
 
 
-def furnish(home: Directory, record: Record, before: Record | None = None) -> Record:
+def furnish(home: Directory, record: Record) -> Record:
     """For a fleet that runs; it is noted when all of it is done."""
     home.write_kubeconfig(record.members)
     if record.is_bare:
         return record
-    asyncio.run(_furnish(home, record, before))
-    done = msgspec.structs.replace(record, is_furnished=True, is_hub=True)
+    asyncio.run(_furnish(home, record))
+    done = msgspec.structs.replace(record, is_furnished=True, is_hub=True, before=None)
     home.write(done)
     return done
 
 
-async def _furnish(home: Directory, record: Record, before: Record | None) -> None:
+async def _furnish(home: Directory, record: Record) -> None:
     from fleetqueue.local_fleet import furnishing
 
     def open_named(name: str) -> "Client":
         return open_client(access(home.kubeconfig, name))
 
-    await furnishing.furnish(record, open_named, before)
+    await furnishing.furnish(record, open_named, record.before)
 
 
 def stop(home: Directory) -> None:

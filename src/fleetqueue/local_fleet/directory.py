@@ -57,6 +57,13 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     """Whether all that a fleet finds in place was made once; from then on it is people's."""
     is_hub: bool = False
     """The same of what makes the manager a hub, and the workers its members."""
+    before: "Record | None" = None
+    """What is in place, as long as this one is not: a start that fails must not forget it."""
+
+    @property
+    def in_place(self) -> "Record | None":
+        """What was furnished last."""
+        return self if self.is_furnished else self.before
 
     @property
     def workers(self) -> list[Member]:

@@ -1,10 +1,10 @@
-"""What somebody is told to type next."""
+"""What a start makes of what it finds, and what somebody is told to type next."""
 
 from pathlib import Path
 
 import pytest
 
-from fleetqueue.cli.fleets import next_steps
+from fleetqueue.cli.fleets import next_steps, to_start
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 
 pytestmark = pytest.mark.rule("kueue 11.5")
@@ -17,3 +17,18 @@ def test_the_dashboard_is_named_where_there_is_one(port: int, expected: list[str
     record = Record([Member("manager", 1)], dashboard_port=port)
     lines = next_steps(Directory(Path("/nowhere")), record)
     assert [line for line in lines if "browser" in line] == expected
+
+
+FURNISHED = Record([Member("manager", 1), Member("worker-1", 2)], is_furnished=True, is_hub=True)
+
+
+def test_a_start_that_failed_does_not_forget_what_is_in_place() -> None:
+    failed = to_start(FURNISHED, {"gpus": 4})
+    again = to_start(failed, {"cpu": "4"})
+
+    assert (again.gpus, again.cpu, again.is_furnished) == (4, "4", False)
+    assert again.in_place == FURNISHED
+
+
+def test_where_nothing_was_furnished_nothing_is_in_place() -> None:
+    assert to_start(to_start(None, {"gpus": 4}), {}).in_place is None
