@@ -49,7 +49,11 @@ def start(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> Rec
     home.prepare()
     record = msgspec.structs.replace(wanted, members=members(count, known))
     starting.run_detached(home, record)
-    return furnish(home, record)
+    try:
+        return furnish(home, record)
+    except KeyboardInterrupt:
+        stop(home)
+        raise
 
 
 def to_start(known: Record | None, asked: Mapping[str, Any]) -> Record:
@@ -72,7 +76,6 @@ def found_running(home: Directory) -> Record:
 
 def furnish(home: Directory, record: Record) -> Record:
     """For a fleet that runs; it is noted when all of it is done."""
-    home.write_kubeconfig(record.members)
     if record.is_bare:
         return record
     asyncio.run(_furnish(home, record))
@@ -93,13 +96,13 @@ async def _furnish(home: Directory, record: Record) -> None:
 def stop(home: Directory) -> None:
     from fleetqueue.base.clock import SystemClock
 
-    pid = home.pid()
-    if not pid:
-        return
-    os.kill(pid, signal.SIGTERM)
     clock = SystemClock()
     deadline = clock.monotonic() + STOP_SECONDS
-    while home.pid() is not None:
+    told = 0
+    while (pid := home.pid()) is not None:
+        if pid and not told:
+            os.kill(pid, signal.SIGTERM)
+            told = pid
         if clock.monotonic() > deadline:
             raise UserError(f"the fleet's process {pid} does not stop: see {home.path / 'logs'}")
         asyncio.run(asyncio.sleep(POLL_SECONDS))

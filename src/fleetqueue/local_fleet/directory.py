@@ -1,24 +1,18 @@
 """Where a fleet of this machine keeps what it knows: clusters, ports, the process that runs it."""
 
-import asyncio
-import fcntl
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from fleetqueue.base import documents
 from fleetqueue.errors import UserError
+from fleetqueue.local_fleet.lock import Lock, is_alive
 
 DEFAULT = Path("~/.fleetqueue")
 MANAGER = "manager"
-LOCK_TRIES = 250
-LOCK_WAIT_SECONDS = 0.1
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -99,13 +93,13 @@ class Directory:
 
     def is_alive(self, name: str) -> bool:
         text = self.pid_of(name)
-        return text.isdigit() and _is_alive(int(text))
+        return text.isdigit() and is_alive(int(text))
 
     def prepare(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self.path / "logs").mkdir(exist_ok=True)
-            os.close(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.lock.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise UserError(f'"{self.path}" cannot hold a fleet: {error.strerror}') from error
 
@@ -125,43 +119,14 @@ class Directory:
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
         os.replace(fresh, path)
 
-    def pid(self) -> int | None:
-        """Of the process that runs the fleet: it and its clusters hold a lock as long as they live.
-        None also where it was killed and the clusters are about to end.
-        """
-        path = self.path / "lock"
-        if not path.exists():
-            return None
-        with path.open() as file:
-            if _lock(file):
-                return None
-            text = file.read().strip()
-        if not text.isdigit():
-            # It has just begun.
-            return 0
-        return int(text) if _is_alive(int(text)) else None
+    @property
+    def lock(self) -> Lock:
+        """Held by the process that runs the fleet, and by its clusters."""
+        return Lock(self.path / "lock")
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Held by the process that runs the fleet and by its clusters; those of one that was killed
-        are waited for.
-        """
-        with (self.path / "lock").open("r+") as file:
-            for _ in range(LOCK_TRIES):
-                if _lock(file):
-                    break
-                if self.pid() is not None:
-                    raise UserError(f"a fleet runs in {self.path} already")
-                asyncio.run(asyncio.sleep(LOCK_WAIT_SECONDS))
-            else:
-                raise UserError(
-                    f"clusters of a fleet that was killed still run in {self.path}: see"
-                    f" {self.path / 'logs'}"
-                )
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
-            yield
+    def pid(self) -> int | None:
+        """Of the process that runs the fleet."""
+        return self.lock.pid()
 
     def write_kubeconfig(self, members: list[Member]) -> None:
         """One context for each cluster, the manager's first."""
@@ -193,25 +158,6 @@ def members(workers: int, known: Record | None) -> list[Member]:
         taken.add(port)
         made.append(Member(name, port))
     return made
-
-
-def _lock(file: IO[str]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        # Somebody else's.
-        return True
-    return True
 
 
 def _free(wanted: int, taken: set[int]) -> int:

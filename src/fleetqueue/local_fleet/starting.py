@@ -16,6 +16,7 @@ from fleetqueue.errors import FleetqueueError, UserError
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kueue import KueueOptions, read_options
 from fleetqueue.local_fleet.directory import Directory, Member, Record
+from fleetqueue.local_fleet.lock import Phase
 from fleetqueue.multikueue.dispatchers.registry import warnings_of
 from fleetqueue.nursery.parent import Nursery
 from fleetqueue.runtime.image_files import read_images
@@ -109,20 +110,32 @@ def capacity_of(record: Record) -> dict[str, str]:
 
 def run(directory: Directory, record: Record, ready: Callable[[], None]) -> None:
     """Until it is told to stop; `ready` is called when every cluster answers."""
-    with directory.lock(), Nursery() as nursery:
-        directory.write(record)
-        nursery.prepare([options_of(directory, record, each) for each in record.members])
-        for member in record.members:
-            log = directory.log_of(member.name)
-            child = nursery.start(member.name, options_of(directory, record, member), output=log)
-            directory.pid_file(member.name).write_text(f"{child.pid}\n")
-        nursery.wait_ready(READY_SECONDS)
-        ready()
-        nursery.run()
+    with directory.lock.hold() as held, Nursery() as nursery:
+        try:
+            _start(nursery, directory, record)
+            held.tell(Phase.RUNNING)
+            ready()
+            nursery.run()
+        finally:
+            held.tell(Phase.STOPPING)
+
+
+def _start(nursery: Nursery, directory: Directory, record: Record) -> None:
+    """Returns when every cluster answers, and whoever looks for them finds them."""
+    directory.write(record)
+    nursery.prepare([options_of(directory, record, each) for each in record.members])
+    for member in record.members:
+        log = directory.log_of(member.name)
+        child = nursery.start(member.name, options_of(directory, record, member), output=log)
+        directory.pid_file(member.name).write_text(f"{child.pid}\n")
+    nursery.wait_ready(READY_SECONDS)
+    directory.write_kubeconfig(record.members)
 
 
 def run_detached(directory: Directory, record: Record) -> None:
-    """Returns when every cluster answers; the process that runs them stays behind."""
+    """Returns when every cluster answers; the process that runs them stays behind. One that is
+    interrupted meanwhile returns when all of them have ended.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -133,28 +146,28 @@ def run_detached(directory: Directory, record: Record) -> None:
         # Not until its end: the clusters have the other side as well.
         said = os.read(reader, MESSAGE_BYTES).decode()
     except KeyboardInterrupt:
-        if pid := directory.pid():
-            os.kill(pid, signal.SIGTERM)
+        os.kill(child, signal.SIGTERM)
+        os.waitpid(child, 0)
         raise
     finally:
         os.close(reader)
-    os.waitpid(child, 0)
     if said != "ready":
+        os.waitpid(child, 0)
         raise UserError(said or f"the fleet did not start: see {directory.path / 'logs'}")
 
 
 def _become_supervisor(directory: Directory, record: Record, writer: int) -> None:
-    """In the child: belongs to no terminal, and to nobody's children."""
+    """In the child: belongs to no terminal, and outlives the one who started it."""
     code = 1
     try:
         os.setsid()
-        if os.fork() > 0:
-            os._exit(0)
         _redirect(directory.log_of("fleet"))
         run(directory, record, lambda: _tell(writer, "ready"))
         code = 0
     except FleetqueueError as error:
         _tell(writer, str(error))
+    except KeyboardInterrupt:
+        _tell(writer, f"the fleet in {directory.path} was stopped before it ran")
     except Exception as error:
         logging.getLogger(__name__).exception("the fleet failed")
         _tell(writer, f"the fleet failed: {error}")

@@ -6,6 +6,10 @@ from pathlib import Path
 import click
 
 from fleetqueue.cli.fleets import DIRECTORY, directory_at
+from fleetqueue.local_fleet.lock import Phase
+
+NOT_RUNNING = 3
+"""The exit code, as `systemctl status` has it."""
 
 
 @click.command(help="Show the manager and workers of this machine.")
@@ -14,6 +18,10 @@ def status(directory: Path) -> None:
     from fleetqueue.cli import fleet_table
 
     home = directory_at(directory)
+    phase = home.lock.phase()
+    if phase in (Phase.STARTING, Phase.STOPPING):
+        click.echo(f"the fleet in {home.path} is {phase}: ask again in a moment")
+        raise SystemExit(NOT_RUNNING)
     record = home.read()
     if record is None:
         raise click.ClickException(f"there is no fleet in {home.path}; start one: fleetqueue up")
@@ -22,8 +30,8 @@ def status(directory: Path) -> None:
     for row in rows:
         line = "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
         click.echo(line.rstrip())
-    if home.pid() is None:
-        raise SystemExit(3)
+    if phase is Phase.STOPPED:
+        raise SystemExit(NOT_RUNNING)
     for name in [row[0] for row in rows if row[1] == "ended"]:
         click.echo(
             f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down` and `fleetqueue up`"

@@ -1,11 +1,18 @@
 """`fleetqueue up`: a manager and its workers on this machine, joined and ready for jobs."""
 
 import gc
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from fleetqueue.cli.fleets import DIRECTORY, directory_at
+from fleetqueue.local_fleet.directory import Directory, Record
+from fleetqueue.local_fleet.lock import Phase, check_free
+
+INTERRUPTED = 130
+"""The exit code of what ends by Ctrl-C, as shells have it."""
 
 
 @click.command(
@@ -73,8 +80,8 @@ def up(
         "config": _file("config", config, no_config),
     }
     asked = {name: value for name, value in wanted.items() if value is not None}
-    if home.pid() is None:
-        record = fleets.start(home, workers, asked)
+    if home.lock.phase() is not Phase.RUNNING:
+        record = _started(home, workers, asked)
     elif workers is not None or asked:
         raise click.ClickException(
             f"a fleet runs in {home.path} already; run `fleetqueue down --dir {home.path}` first to"
@@ -84,6 +91,18 @@ def up(
         record = fleets.found_running(home)
     for line in fleets.next_steps(home, record):
         click.echo(line)
+
+
+def _started(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> Record:
+    """Whoever interrupts it is told when all has ended."""
+    from fleetqueue.cli import fleets
+
+    check_free(home.path, home.lock.phase())
+    try:
+        return fleets.start(home, workers, asked)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped before all was ready; nothing runs in {home.path}", err=True)
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _file(option: str, named: Path | None, is_forgotten: bool) -> str | None:
