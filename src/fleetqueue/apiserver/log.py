@@ -106,6 +106,7 @@ class SqliteLog:
         self._durable = durable
         self._lock = _hold(path)
         self._is_writable = False
+        self._is_closed = False
         self._superseded: list[int] = []
         self._compacted = 0
         try:
@@ -176,6 +177,8 @@ class SqliteLog:
         return int(found[0]) if found else 0
 
     def append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
+        if self._is_closed:
+            raise StorageError(_closed(self._path))
         try:
             self._become_writable()
             self._append(rows, superseded, compacted)
@@ -183,7 +186,9 @@ class SqliteLog:
             with contextlib.suppress(sqlite3.Error):
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-            raise StorageError(_unwritable(self._path, error)) from error
+            # It may also end meanwhile: whoever gives a start up does not wait for its writes.
+            text = _closed(self._path) if self._is_closed else _unwritable(self._path, error)
+            raise StorageError(text) from error
 
     def _append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
         """Rows that leave may stay a while, if only what was compacted does not get ahead of them:
@@ -222,6 +227,7 @@ class SqliteLog:
             self._db = self._open_to_write()
 
     def close(self) -> None:
+        self._is_closed = True
         if self._superseded:
             # What cannot be removed now is found again by the next start.
             with contextlib.suppress(sqlite3.Error):
@@ -286,6 +292,10 @@ def _unreadable(path: Path, error: object) -> str:
         f'"{path}" cannot be read as a fleetqueue database ({error}): restore it from a backup, '
         "or choose another data directory; the file was left as it is"
     )
+
+
+def _closed(path: Path) -> str:
+    return f'"{path}" is closed: its server stops, and takes no more writes'
 
 
 def _unwritable(path: Path, error: object) -> str:

@@ -54,6 +54,17 @@ def test_a_batch_that_fails_leaves_nothing_behind(tmp_path: Path, length: int) -
     assert revisions_in(tmp_path / "state.db") == ([100, 101], 0)
 
 
+def test_what_comes_after_the_end_is_told_without_advice_about_disks(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db")
+    log.append(rows([100]), [], 0)
+    log.close()
+    with pytest.raises(StorageError, match="is closed: its server stops") as raised:
+        log.append(rows([101]), [], 0)
+
+    assert "free space" not in str(raised.value)
+    assert revisions_in(tmp_path / "state.db") == ([100], 0)
+
+
 def test_rows_leave_in_groups_and_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     log = SqliteLog(path)
