@@ -39,3 +39,10 @@ def test_a_file_cannot_be_named_and_forgotten(home: Path) -> None:
 
     assert code == 2
     assert "--config and --no-config exclude each other" in said
+
+
+def test_where_there_is_no_fleet_it_is_told_how_to_start_one_there(home: Path) -> None:
+    code, said = run("status", home)
+
+    assert code == 1
+    assert said.endswith(f"there is no fleet in {home}; start one: fleetqueue up --dir {home}\n")

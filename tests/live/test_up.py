@@ -190,6 +190,9 @@ def test_a_worker_that_is_killed_is_told_of_and_comes_back(
     assert rows["worker-2"][1] == "ended"
     assert rows["worker-2"][-1].startswith("no: ")
     assert [line for line in rows if line.startswith(f"worker-2 ended: {fleet.path}/logs")]
+    said = fleet.up(code=1)
+    assert said.startswith(f"error: worker-2 ended: {fleet.path}/logs")
+    assert f"`fleetqueue up --dir {fleet.path}` bring it back" in said
     fleet.down()
 
     # A port that somebody else has meanwhile is not waited for.

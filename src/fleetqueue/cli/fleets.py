@@ -71,7 +71,17 @@ def found_running(home: Directory) -> Record:
             f"a fleet runs in {home.path}, but its fleet.json is gone: stop it with `fleetqueue"
             f" down --dir {home.path}`"
         )
+    if ended := [each.name for each in record.members if not home.is_alive(each.name)]:
+        raise UserError(*(told_ended(home, name) for name in ended))
     return record if record.is_bare or record.is_furnished else furnish(home, record)
+
+
+def told_ended(home: Directory, name: str) -> str:
+    """Of a cluster whose process is gone while the others run."""
+    return (
+        f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down --dir {home.path}` and"
+        f" `fleetqueue up --dir {home.path}` bring it back with all it had"
+    )
 
 
 def furnish(home: Directory, record: Record) -> Record:
@@ -144,8 +154,8 @@ def manager_access(home: Directory, kubeconfig: Path | None, context: str) -> "A
         return access(kubeconfig, context)
     if not home.kubeconfig.exists():
         raise UserError(
-            f"there is no fleet in {home.path}: start one with `fleetqueue up`, or name a manager"
-            " with --manager-kubeconfig"
+            f"there is no fleet in {home.path}: start one with `fleetqueue up --dir {home.path}`,"
+            " or name a manager with --manager-kubeconfig"
         )
     return access(home.kubeconfig, context or "manager")
 

@@ -1,10 +1,12 @@
 """What a start makes of what it finds, and what somebody is told to type next."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from fleetqueue.cli.fleets import next_steps, to_start
+from fleetqueue.cli.fleets import found_running, next_steps, to_start
+from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 
 pytestmark = pytest.mark.rule("kueue 11.5")
@@ -32,3 +34,26 @@ def test_a_start_that_failed_does_not_forget_what_is_in_place() -> None:
 
 def test_where_nothing_was_furnished_nothing_is_in_place() -> None:
     assert to_start(to_start(None, {"gpus": 4}), {}).in_place is None
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Directory:
+    """Of a fleet that runs, but for its worker."""
+    made = Directory(tmp_path)
+    made.prepare()
+    made.write(FURNISHED)
+    made.pid_file("manager").write_text(f"{os.getpid()}\n")
+    return made
+
+
+def test_a_fleet_without_one_of_its_clusters_is_not_said_to_run(home: Directory) -> None:
+    with pytest.raises(UserError) as raised:
+        found_running(home)
+
+    assert str(raised.value) == (
+        f"worker-1 ended: {home.path}/logs/worker-1.log may say why; `fleetqueue down --dir"
+        f" {home.path}` and `fleetqueue up --dir {home.path}` bring it back with all it had"
+    )
+    assert raised.value.exit_code == 1
+    home.pid_file("worker-1").write_text(f"{os.getpid()}\n")
+    assert found_running(home) == FURNISHED

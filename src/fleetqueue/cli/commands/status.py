@@ -15,7 +15,7 @@ NOT_RUNNING = 3
 @click.command(help="Show the manager and workers of this machine.")
 @DIRECTORY
 def status(directory: Path) -> None:
-    from fleetqueue.cli import fleet_table
+    from fleetqueue.cli import fleet_table, fleets
 
     home = directory_at(directory)
     phase = home.lock.phase()
@@ -24,7 +24,9 @@ def status(directory: Path) -> None:
         raise SystemExit(NOT_RUNNING)
     record = home.read()
     if record is None:
-        raise click.ClickException(f"there is no fleet in {home.path}; start one: fleetqueue up")
+        raise click.ClickException(
+            f"there is no fleet in {home.path}; start one: fleetqueue up --dir {home.path}"
+        )
     rows = asyncio.run(fleet_table.rows(home, record))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -33,7 +35,4 @@ def status(directory: Path) -> None:
     if phase is Phase.STOPPED:
         raise SystemExit(NOT_RUNNING)
     for name in [row[0] for row in rows if row[1] == "ended"]:
-        click.echo(
-            f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down` and `fleetqueue up`"
-            " bring it back with all it had"
-        )
+        click.echo(fleets.told_ended(home, name))
