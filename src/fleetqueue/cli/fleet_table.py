@@ -10,6 +10,12 @@ from fleetqueue.local_fleet.directory import MANAGER, Directory, Record
 if TYPE_CHECKING:
     from fleetqueue.kube.client import Client
 
+REASON_LENGTH_MAX = 40
+ENDED = "ended"
+YES = "yes"
+NO = "no: "
+"""Before the reason."""
+
 
 async def rows(home: Directory, record: Record) -> list[list[str]]:
     """A table: what runs, where, and whether the manager reaches it."""
@@ -28,14 +34,43 @@ async def rows(home: Directory, record: Record) -> list[list[str]]:
             await client.close()
     for member, workloads in zip(record.members, told, strict=True):
         state = "running" if workloads is not None else _why_silent(home, member.name)
-        reached = "" if member.is_manager else connected(member.name)
+        link = "" if member.is_manager else reached(state, connected(member.name))
         pid = home.pid_of(member.name)
-        found.append([member.name, state, pid, member.url, reached, _counts(workloads)])
+        found.append([member.name, state, pid, member.url, link, _counts(workloads)])
     return found
 
 
+def lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """With columns side by side; a long reason is cut, and stands whole below them."""
+    shown = [[_shortened(text) for text in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    made = [
+        "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in shown
+    ]
+    cut = [
+        f"{row[0]}: {text.removeprefix(NO)}"
+        for row in rows
+        for text in row
+        if text != _shortened(text)
+    ]
+    return [*made, *cut]
+
+
+def _shortened(text: str) -> str:
+    """Where it is a reason; whatever else stands in a cell is as long as it must be."""
+    if not text.startswith(NO) or len(text) <= REASON_LENGTH_MAX:
+        return text
+    return f"{text[: REASON_LENGTH_MAX - 1].rstrip()}…"
+
+
+def reached(state: str, connected: str) -> str:
+    """The manager takes a while to miss a worker whose process is gone."""
+    return "no" if (state, connected) == (ENDED, YES) else connected
+
+
 def _why_silent(home: Directory, name: str) -> str:
-    return "does not answer" if home.is_alive(name) else "ended"
+    return "does not answer" if home.is_alive(name) else ENDED
 
 
 async def _connections(manager: "Client") -> Callable[[str], str]:
@@ -66,7 +101,7 @@ def _active(cluster: Mapping[str, Any]) -> str:
     found = next((each for each in conditions if each["type"] == "Active"), None)
     if found is None:
         return "unknown"
-    return "yes" if found["status"] == "True" else f"no: {found['message']}"
+    return YES if found["status"] == "True" else f"{NO}{found['message']}"
 
 
 def _counts(workloads: Sequence[Any] | None) -> str:

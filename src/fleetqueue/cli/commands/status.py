@@ -28,11 +28,9 @@ def status(directory: Path) -> None:
             f"there is no fleet in {home.path}; start one: fleetqueue up --dir {home.path}"
         )
     rows = asyncio.run(fleet_table.rows(home, record))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        line = "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-        click.echo(line.rstrip())
+    for line in fleet_table.lines(rows):
+        click.echo(line)
     if phase is Phase.STOPPED:
         raise SystemExit(NOT_RUNNING)
-    for name in [row[0] for row in rows if row[1] == "ended"]:
+    for name in [row[0] for row in rows if row[1] == fleet_table.ENDED]:
         click.echo(fleets.told_ended(home, name))
