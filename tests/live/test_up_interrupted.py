@@ -1,6 +1,7 @@
 """A fleet that is interrupted in its start, and one whose directory is removed under it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,3 +79,12 @@ def test_a_fleet_that_is_stopped_in_its_start_says_so_where_it_was_started(
     assert not fleet.processes()
     assert up.returncode == 1
     assert "did not start" in told or "was stopped before it ran" in told
+
+
+def test_a_fleet_whose_directory_is_removed_ends(fleet: LocalFleet) -> None:
+    fleet.up(*OPTIONS)
+    assert fleet.processes()
+    with (fleet.path / "logs" / "fleet.log").open() as log:
+        shutil.rmtree(fleet.path, ignore_errors=True)
+        wait_until("the end of all", lambda: not fleet.processes())
+        assert f"{fleet.path} was removed: the fleet ends" in log.read()

@@ -23,6 +23,8 @@ from fleetqueue.runtime.image_files import read_images
 from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.nodes import NodeSpec
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 GPU = "nvidia.com/gpu"
 READY_SECONDS = 60.0
@@ -115,7 +117,9 @@ def run(directory: Directory, record: Record, ready: Callable[[], None]) -> None
             _start(nursery, directory, record)
             held.tell(Phase.RUNNING)
             ready()
-            nursery.run()
+            nursery.run(is_over=lambda: not held.is_in_place())
+            if not held.is_in_place():
+                logger.warning("%s was removed: the fleet ends", directory.path)
         finally:
             held.tell(Phase.STOPPING)
 
@@ -169,7 +173,7 @@ def _become_supervisor(directory: Directory, record: Record, writer: int) -> Non
     except KeyboardInterrupt:
         _tell(writer, f"the fleet in {directory.path} was stopped before it ran")
     except Exception as error:
-        logging.getLogger(__name__).exception("the fleet failed")
+        logger.exception("the fleet failed")
         _tell(writer, f"the fleet failed: {error}")
     finally:
         os._exit(code)

@@ -24,6 +24,7 @@ once, in the parent, and each cluster is an operating-system process of its own.
 - Inside the block SIGINT and SIGTERM end `run`, and `wait_ready` with KeyboardInterrupt; leaving
   the block, for whatever reason, ends all children gracefully and waits for them. A child whose
   parent is gone, however that came, ends itself. After `CLOSING_SECONDS` a child is killed.
+- `nursery.run(is_over=asked)` also ends when `asked()`, called every few seconds, is true.
 - `nursery.follow(descriptor, callback)` calls back from `run` when a descriptor can be read, for a
   caller that listens to somebody meanwhile.
 """

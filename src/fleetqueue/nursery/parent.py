@@ -24,6 +24,7 @@ from fleetqueue.nursery import cluster_process, common, newborns
 from fleetqueue.nursery.cluster_process import Birth, Body, serve
 
 CLOSING_SECONDS = 20.0
+LOOK_SECONDS = 2.0
 MESSAGE_BYTES = 64 * 1024
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -190,11 +191,20 @@ class Nursery:
                     child.signal(signal.SIGKILL)
                 deadline = self._clock.monotonic() + seconds
 
-    def run(self, on_end: Callable[[Child], None] | None = None) -> None:
-        """Until a signal says to stop, or no child is left and nobody else is followed."""
+    def run(
+        self,
+        on_end: Callable[[Child], None] | None = None,
+        is_over: Callable[[], bool] | None = None,
+    ) -> None:
+        """Until a signal says to stop, or no child is left and nobody else is followed, or
+        `is_over`, which is asked every few seconds, says so.
+        """
         self._on_end = on_end or self._on_end
         while not self._stops and len(self._selector.get_map()) > 1:
-            self._turn(None)
+            if is_over is None:
+                self._turn(None)
+            elif not self._turn(self._clock.monotonic() + LOOK_SECONDS) and is_over():
+                return
 
     @contextlib.contextmanager
     def _hearing_signals(self) -> Iterator[None]:
