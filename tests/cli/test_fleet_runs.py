@@ -46,3 +46,13 @@ def test_where_there_is_no_fleet_it_is_told_how_to_start_one_there(home: Path) -
 
     assert code == 1
     assert said.endswith(f"there is no fleet in {home}; start one: fleetqueue up --dir {home}\n")
+
+
+@pytest.mark.parametrize("file", ["fleet.new", "logs/manager.pid"])
+def test_a_disk_that_is_full_is_named_with_what_to_do(home: Path, file: str) -> None:
+    (home / "logs").mkdir(parents=True)
+    (home / file).symlink_to("/dev/full")
+    code, said = run("up", home, "--workers", "1", "--simulate")
+
+    assert code == 1
+    assert f'the disk of "{home}" is full: free space on it, or choose another directory' in said

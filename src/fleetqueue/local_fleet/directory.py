@@ -2,6 +2,8 @@
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import msgspec
 from fleetqueue.base import documents
 from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.lock import Lock, is_alive
+from fleetqueue.nursery import disks
 
 DEFAULT = Path("~/.fleetqueue")
 MANAGER = "manager"
@@ -97,11 +100,22 @@ class Directory:
 
     def prepare(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (self.path / "logs").mkdir(exist_ok=True)
-            os.close(os.open(self.lock.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with self._room():
+                self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+                (self.path / "logs").mkdir(exist_ok=True)
+                os.close(os.open(self.lock.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             raise UserError(f'"{self.path}" cannot hold a fleet: {error.strerror}') from error
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """For what is written here."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in disks.FULL:
+                raise
+            raise UserError(disks.told(error, self.path)) from error
 
     def read(self) -> Record | None:
         """None where no fleet was ever started."""
@@ -116,7 +130,8 @@ class Directory:
     def write(self, record: Record) -> None:
         path = self.path / "fleet.json"
         fresh = path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+        with self._room():
+            fresh.write_bytes(msgspec.json.format(msgspec.json.encode(record)) + b"\n")
         os.replace(fresh, path)
 
     @property
@@ -142,8 +157,9 @@ class Directory:
             {"apiVersion": "v1", "kind": "Config", **made, "current-context": MANAGER}
         )
         fresh = self.kubeconfig.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(text)
+        with self._room():
+            fresh.touch(mode=0o600)
+            fresh.write_text(text)
         os.replace(fresh, self.kubeconfig)
 
 

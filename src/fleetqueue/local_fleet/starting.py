@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -18,6 +19,7 @@ from fleetqueue.kueue import KueueOptions, read_options
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 from fleetqueue.local_fleet.lock import Phase
 from fleetqueue.multikueue.dispatchers.registry import warnings_of
+from fleetqueue.nursery import disks
 from fleetqueue.nursery.parent import Nursery
 from fleetqueue.runtime.image_files import read_images
 from fleetqueue.runtime.images import ImageTable
@@ -41,6 +43,20 @@ def check(record: Record) -> None:
             raise UserError(f'"{amount}" is no amount for {option}: write one such as {such_as}')
     _check_dispatcher(record)
     _images_of(record)
+    _check_dashboard(record.dashboard_port)
+
+
+def _check_dashboard(port: int) -> None:
+    """Its cluster would find out too, but not by which option the port came."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise UserError(
+                f"the dashboard cannot listen on port {port} ({error.strerror}): choose another"
+                " with --dashboard-port, or 0 for none"
+            ) from error
 
 
 def _check_dispatcher(record: Record) -> None:
@@ -174,7 +190,8 @@ def _become_supervisor(directory: Directory, record: Record, writer: int) -> Non
         _tell(writer, f"the fleet in {directory.path} was stopped before it ran")
     except Exception as error:
         logger.exception("the fleet failed")
-        _tell(writer, f"the fleet failed: {error}")
+        why = disks.told(error, directory.path) if isinstance(error, OSError) else error
+        _tell(writer, f"the fleet failed: {why}")
     finally:
         os._exit(code)
 

@@ -20,6 +20,7 @@ from fleetqueue.app import Running, ServeOptions
 from fleetqueue.base.loops import new_runner
 from fleetqueue.dashboard.beside import shown_beside
 from fleetqueue.errors import FleetqueueError
+from fleetqueue.nursery import disks
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +50,23 @@ async def serve(options: ServeOptions, live: Live) -> None:
 
 def run(body: Body, birth: Birth) -> int:
     """The exit code of the process."""
-    if birth.output is not None:
-        _redirect(birth.output)
     # For those who look at the processes of a machine: all have the parent's command line.
     with contextlib.suppress(OSError):
         Path("/proc/self/comm").write_text(birth.name)
     try:
+        if birth.output is not None:
+            _redirect(birth.output)
         with new_runner() as runner:
             runner.run(_live(body, birth))
-    except (FleetqueueError, OSError) as error:
-        text = error.render() if isinstance(error, FleetqueueError) else f"error: {error}"
-        print(text, file=sys.stderr, flush=True)
+    except FleetqueueError as error:
+        print(error.render(), file=sys.stderr, flush=True)
         _tell(birth.channel, problem=str(error))
-        return error.exit_code if isinstance(error, FleetqueueError) else 1
+        return error.exit_code
+    except OSError as error:
+        problem = disks.told(error, birth.options.data)
+        _tell(birth.channel, problem=problem)
+        print(f"error: {problem}", file=sys.stderr, flush=True)
+        return 1
     except BaseException as error:
         logger.exception("the cluster %s failed", birth.name)
         _tell(birth.channel, problem=f"{birth.name} failed: {error!r}")

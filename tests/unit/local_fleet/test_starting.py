@@ -1,5 +1,6 @@
 """What a fleet is asked to be is looked at before anything starts."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def test_a_dispatcher_that_nobody_has_is_refused(tmp_path: Path) -> None:
 )
 def test_a_dispatcher_of_ours_or_of_somebody_else_is_not(tmp_path: Path, name: str) -> None:
     check(configured(tmp_path, name))
+
+
+def test_a_port_that_is_taken_is_told_with_its_option() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        sentence = f"cannot listen on port {port} .* choose another with --dashboard-port"
+        with pytest.raises(UserError, match=sentence):
+            check(Record(dashboard_port=port))
+    check(Record(dashboard_port=port))
 
 
 def test_the_configuration_is_the_managers_and_the_amounts_are_the_workers(tmp_path: Path) -> None:
