@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -107,6 +108,8 @@ class SqliteLog:
         self._lock = _hold(path)
         self._is_writable = False
         self._is_closed = False
+        # Whoever gives a start up closes the log while a thread may still write to it.
+        self._turns = threading.Lock()
         self._superseded: list[int] = []
         self._compacted = 0
         try:
@@ -177,18 +180,17 @@ class SqliteLog:
         return int(found[0]) if found else 0
 
     def append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
-        if self._is_closed:
-            raise StorageError(_closed(self._path))
-        try:
-            self._become_writable()
-            self._append(rows, superseded, compacted)
-        except sqlite3.Error as error:
-            with contextlib.suppress(sqlite3.Error):
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-            # It may also end meanwhile: whoever gives a start up does not wait for its writes.
-            text = _closed(self._path) if self._is_closed else _unwritable(self._path, error)
-            raise StorageError(text) from error
+        with self._turns:
+            if self._is_closed:
+                raise StorageError(_closed(self._path))
+            try:
+                self._become_writable()
+                self._append(rows, superseded, compacted)
+            except sqlite3.Error as error:
+                with contextlib.suppress(sqlite3.Error):
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                raise StorageError(_unwritable(self._path, error)) from error
 
     def _append(self, rows: Sequence[Row], superseded: Sequence[int], compacted: int) -> None:
         """Rows that leave may stay a while, if only what was compacted does not get ahead of them:
@@ -227,7 +229,11 @@ class SqliteLog:
             self._db = self._open_to_write()
 
     def close(self) -> None:
-        self._is_closed = True
+        with self._turns:
+            self._is_closed = True
+            self._close()
+
+    def _close(self) -> None:
         if self._superseded:
             # What cannot be removed now is found again by the next start.
             with contextlib.suppress(sqlite3.Error):

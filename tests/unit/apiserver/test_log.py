@@ -1,6 +1,9 @@
 """The log on disk: what a batch is, and when rows that nobody can ask for leave."""
 
+import contextlib
+import itertools
 import shutil
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -63,6 +66,26 @@ def test_what_comes_after_the_end_is_told_without_advice_about_disks(tmp_path: P
 
     assert "free space" not in str(raised.value)
     assert revisions_in(tmp_path / "state.db") == ([100], 0)
+
+
+def test_a_write_that_is_under_way_is_finished_before_the_end(tmp_path: Path) -> None:
+    log = SqliteLog(tmp_path / "state.db", durable=False)
+    written: list[int] = []
+    began = threading.Event()
+
+    def write() -> None:
+        with contextlib.suppress(StorageError):
+            for revision in itertools.count(2):
+                log.append(rows([revision], b"x" * 100_000), [], 0)
+                written.append(revision)
+                began.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    began.wait()
+    log.close()
+    writer.join()
+    assert revisions_in(tmp_path / "state.db")[0] == written
 
 
 def test_rows_leave_in_groups_and_at_the_end(tmp_path: Path) -> None:
