@@ -63,7 +63,9 @@ def test_one_that_is_interrupted_after_its_clusters_answer_leaves_nothing_either
     told = up.communicate(timeout=60)[0]
 
     assert not fleet.processes()
-    assert (up.returncode, "nothing runs in" in told) == (130, True)
+    assert f"nothing runs in {fleet.path}" in told
+    # A shell says 130 of both: Python ends by the signal where it came amid an import.
+    assert up.returncode in (130, -signal.SIGINT)
     # What was not finished is finished by the next.
     assert "running: manager, worker-1" in fleet.up()
 
