@@ -108,11 +108,12 @@ def stop(home: Directory) -> None:
 
     clock = SystemClock()
     deadline = clock.monotonic() + STOP_SECONDS
-    told = 0
+    is_told = False
     while (pid := home.pid()) is not None:
-        if pid and not told:
+        # One that has just begun has not said yet who it is.
+        if pid and not is_told:
             os.kill(pid, signal.SIGTERM)
-            told = pid
+            is_told = True
         if clock.monotonic() > deadline:
             raise UserError(f"the fleet's process {pid} does not stop: see {home.path / 'logs'}")
         asyncio.run(asyncio.sleep(POLL_SECONDS))
