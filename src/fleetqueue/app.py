@@ -109,10 +109,10 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
         if options.live is not None:
             # Whoever waits for the server waits for its cluster too.
             instance.pages.checks["cluster"] = lambda: False
-        await instance.start()
-        # From here on the instance closes its log itself.
+        # From here on the instance closes its log itself, also where it is given up in its start.
         undo.pop_all()
     try:
+        await instance.start()
         live = await _prepared(options, instance, authority)
         await _open_door(door, options, listener)
         url = f"https://{_address(options.host)}:{door.port}"
@@ -126,6 +126,8 @@ async def _serving(options: ServeOptions) -> AsyncIterator[Running]:
         # Watches end first, so that the door has nobody left to wait for.
         instance.core.feed.close_all()
         await door.close()
+        if listener is not None:
+            listener.close()
         await instance.stop()
 
 
