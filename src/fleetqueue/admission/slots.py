@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-SLOTS_MIN, SLOTS_MAX = 8, 32
+SLOTS_MIN, SLOTS_MAX = 3, 32
 SLOW_FACTOR = 4.0
 """An answer that takes so many times as long as a good one had to wait for others."""
 SLOW_SECONDS_MIN = 0.05

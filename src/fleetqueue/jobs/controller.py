@@ -224,9 +224,11 @@ def _is_skipped(kind: JobKind, settings: JobSettings, job: Object) -> bool:
 
 
 def _is_urgent(kind: JobKind, settings: JobSettings, obj: Object) -> bool:
-    """Whether a job, or its Workload, tells that it runs or may: that goes before new jobs."""
+    """Whether a job, or its Workload, tells that it runs or may: that goes before new jobs, and
+    before what is left to do when it is over.
+    """
     if (obj["apiVersion"], obj["kind"]) == (WORKLOAD.api_version, WORKLOAD.kind):
-        return status_of.is_admitted(obj) or status_of.is_finished(obj)
+        return status_of.is_admitted(obj) and not status_of.is_finished(obj)
     return not kind.suspends(obj) or bool(identity.prebuilt_of(obj, settings))
 
 

@@ -10,6 +10,8 @@ from fleetqueue.base.backoff import Backoff
 from fleetqueue.errors import FleetqueueError
 
 BACKOFF = Backoff(0.1, 60.0, jitter=0.2)
+REMOVALS_MAX = 3
+"""At once on one worker: what nobody waits for leaves room for the rest."""
 Pair = tuple[str, Key]
 log = logging.getLogger(__name__)
 
@@ -23,6 +25,7 @@ class Errands:
         self._random = random
         self._under_way: dict[Pair, asyncio.Task[None]] = {}
         self._failures: dict[Pair, int] = {}
+        self._removals: dict[str, asyncio.Semaphore] = {}
         self.wake: Callable[[Key, float], None] = lambda key, seconds: None
 
     @property
@@ -36,6 +39,16 @@ class Errands:
         """The caller has seen that none is under way."""
         task = asyncio.create_task(self._run((site, key), run), name=f"errand {site} {key}")
         self._under_way[site, key] = task
+
+    def start_removal(self, site: str, key: Key, run: Callable[[], Awaitable[None]]) -> None:
+        """A few at a time."""
+        turns = self._removals.setdefault(site, asyncio.Semaphore(REMOVALS_MAX))
+
+        async def in_turn() -> None:
+            async with turns:
+                await run()
+
+        self.start(site, key, in_turn)
 
     async def run(self) -> None:
         """Until it is cancelled, which ends all that is under way."""

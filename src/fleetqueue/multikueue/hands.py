@@ -10,12 +10,14 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue.merged_status import merge_patch
 from fleetqueue.api.meta import Key
 from fleetqueue.api.patches import create_merge_patch
+from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Source
+from fleetqueue.kube.workqueue import SLOW_SECONDS
 from fleetqueue.metrics.registry import Metrics
 from fleetqueue.multikueue import checks, copies, kinds
 from fleetqueue.multikueue.adapter import Adapter
@@ -68,10 +70,13 @@ class Hands:
         self._adapters = adapters
         self._settings = settings
         self._metrics = metrics
-        self._mirroring = Mirroring(cluster, source, settings, farewell)
+        leisure = Leisure(is_busy=lambda: self.is_busy)
+        self._mirroring = Mirroring(cluster, source, settings, farewell, leisure)
         self._complaints: dict[Key, str] = {}
         """By workload: what was told last of a job that a worker does not take."""
         self.errands = Errands(cluster.random)
+        self.is_busy = False
+        """Whether the manager's server took long for what was written of a workload last."""
 
     async def do(self, subject: Subject, step: steps.Step) -> bool:
         """Whether something was put off."""
@@ -142,7 +147,11 @@ class Hands:
             self._tell(subject.workload, "Warning", text)
 
     async def _write(self, made: Object) -> None:
-        if not await deliver(self._cluster, made):
+        clock = self._cluster.clock
+        began = clock.monotonic()
+        is_written = await deliver(self._cluster, made)
+        self.is_busy = clock.monotonic() - began > SLOW_SECONDS
+        if not is_written:
             raise Conflict({"message": "the workload changed while its worker was worked out"})
 
     async def set_check(self, workload: Object, check: Object, state: str, text: str) -> None:
@@ -189,10 +198,13 @@ class Hands:
         self._metrics.count("multikueue_workloads_dispatched_total", queue, worker.name)
 
     def _remove(self, site: str, key: Key, adapter: Adapter) -> None:
+        if self.errands.is_under_way(site, key):
+            return
         keeps = partial(self._is_shared, key, adapter)
         worker = self._workers.get(site)
         if worker is None or not self._mirroring.leaves(key, adapter, keeps, worker):
-            self._start(site, key, partial(self._mirroring.remove, key, adapter, keeps))
+            run = partial(self._mirroring.remove, key, adapter, keeps)
+            self.errands.start_removal(site, key, lambda: run(self._worker(site)))
 
     def _is_shared(self, key: Key, adapter: Adapter, worker: Worker, mirror: Object) -> bool:
         """Whether another Workload of the same job is there too."""

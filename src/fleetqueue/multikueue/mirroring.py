@@ -43,12 +43,13 @@ class Mirroring:
         source: Source,
         settings: DispatchSettings,
         farewell: Farewell = nothing_to_keep,
+        leisure: Leisure | None = None,
     ) -> None:
         self._cluster = cluster
         self._farewell = farewell
         self._source = source
         self._settings = settings
-        self._leisure = Leisure()
+        self._leisure = leisure or Leisure()
 
     async def test(
         self, worker: Worker, adapter: Adapter, jobs: Sequence[Object], copy: Object

@@ -56,8 +56,10 @@ async def test_a_burst_is_dispatched_with_fewer_writes(fleet: Fleet) -> None:
 
 
 @pytest.mark.rule("JOB-3")
-async def test_in_a_burst_jobs_are_let_go_before_there_are_mirrors_to_tell_of(fleet: Fleet) -> None:
-    """Of those with leisure the mirrors come first, as with Kueue."""
+async def test_while_the_server_is_busy_jobs_are_let_go_before_they_have_mirrors(
+    fleet: Fleet,
+) -> None:
+    """Otherwise the mirrors come first, as with Kueue."""
     seen: list[tuple[str, str]] = []
 
     async def follow(where: str, client: Client) -> None:
@@ -83,5 +85,4 @@ async def test_in_a_burst_jobs_are_let_go_before_there_are_mirrors_to_tell_of(fl
     first = {name: where for where, name in reversed(seen)}
     assert len(first) == 2 * JOBS
     shown = [name for name, where in first.items() if where != MANAGER]
-    # One more has leisure in five seconds.
-    assert AT_ONCE <= len(shown) < AT_ONCE + 60 / 5
+    assert 0 < len(shown) < AT_ONCE

@@ -21,3 +21,12 @@ def test_what_is_not_taken_is_saved_up_to_a_limit() -> None:
 
     later = NOW + timedelta(hours=1)
     assert [leisure.take(later) for _ in range(3)] == [True, True, False]
+
+
+def test_nobody_has_leisure_while_somebody_is_busy() -> None:
+    busy = [True]
+    leisure = Leisure(at_once=1, is_busy=lambda: busy[0])
+    assert not leisure.take(NOW)
+
+    busy[0] = False
+    assert leisure.take(NOW)

@@ -24,8 +24,13 @@ from tests.support.job_looks import (
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.times import format_time
 from fleetqueue.base.leisure import Leisure
+from fleetqueue.jobs import controller
+from fleetqueue.jobs.kinds import batch_job
+from fleetqueue.jobs.resources import WORKLOAD
+from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.plan import Apply, Create, Delete, Note, Patch, Plan
 from fleetqueue.kube.resources import Object
+from fleetqueue.testing import named
 
 pytestmark = [pytest.mark.rule("jobs A.4"), pytest.mark.rule("kueue 9.3")]
 
@@ -524,3 +529,19 @@ def test_a_running_job_has_the_size_that_was_admitted(
     plan = decide(sized(size, suspended), workload)
     deleted = [reason for reason, _ in told(plan) if reason == "DeletedWorkload"]
     assert deleted == ([] if fits else ["DeletedWorkload"])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_urgent"),
+    [((), False), (("Admitted",), True), (("Admitted", "Finished"), False)],
+    ids=["new", "it may run", "it is over"],
+)
+def test_what_may_run_goes_before_what_is_new_and_what_is_over(
+    conditions: tuple[str, ...], is_urgent: bool
+) -> None:
+    [operator] = controller.operators([batch_job.JOB], JobSettings())
+    told = [{"type": each, "status": "True"} for each in conditions]
+    workload = {**named("Workload", WORKLOAD.api_version, "w"), "status": {"conditions": told}}
+
+    assert operator.is_urgent is not None
+    assert operator.is_urgent(workload) is is_urgent

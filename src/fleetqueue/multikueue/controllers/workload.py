@@ -93,7 +93,7 @@ class DispatchController(Controller[Any]):
         """By workload: what was told last of why no worker admits it."""
         self._notes: dict[Key, str] = {}
         """By workload: what was logged last."""
-        self._leisure = Leisure()
+        self._leisure = Leisure(is_busy=lambda: self._hands.is_busy)
         for index in (checks.BY_CHECK, checks.BY_OWNER):
             cluster.informer(index.kind, indexes={index.name: index.values})
         self.watches = tuple(self._watches())
