@@ -373,4 +373,4 @@ def test_the_command_line_finds_the_way_from_any_manager(fleet: Fleet, web: str)
     long = "x" * 300_000
     assert fleet.fleetqueue("exec", "-i", "web", "--", "cat", stdin=long).stdout == long
     missing = fleet.fleetqueue("logs", "job/nothing", code=1).stderr
-    assert missing.startswith('error: no Workload in namespace "default" belongs to job/nothing')
+    assert missing == 'error: there is no job/nothing in namespace "default"\n'

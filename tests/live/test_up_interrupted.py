@@ -24,6 +24,14 @@ def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
     made.down()
 
 
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """What a shell starts in the background ignores an interrupt, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def starting(fleet: LocalFleet) -> "subprocess.Popen[str]":
     """As typed in a terminal: in a process group of its own."""
     words = [sys.executable, "-m", "fleetqueue", "up", "--dir", str(fleet.path), *OPTIONS]

@@ -29,7 +29,7 @@ async def begin(shell: Shell, script: str) -> tuple[Process, Streams]:
 
 async def test_a_signal_reaches_the_children_of_a_shell(shell: Shell) -> None:
     inner = "trap 'echo inner; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
-    executed, streams = await begin(shell, f'sh -c "{inner}" & trap "wait; exit 4" TERM; wait')
+    executed, streams = await begin(shell, f'trap "wait; exit 4" TERM; sh -c "{inner}" & wait')
     assert await line(streams) == "ready"
     executed.signal(signal.SIGTERM)
     exit = await asyncio.wait_for(executed.wait(), SECONDS_MAX)

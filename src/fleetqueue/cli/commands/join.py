@@ -58,11 +58,6 @@ def join(
     jobs = kinds_of(frameworks)
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     worker = fleets.access(kubeconfig, context)
-    if worker.server == manager.server and not is_member:
-        raise click.UsageError(
-            f"{worker.server} is the manager itself: name another cluster with --kubeconfig and"
-            " --context"
-        )
     pairs = dict(_pair(each) for each in labels)
     called = name or worker.name
     if problems := names.dns1123_subdomain(called):
@@ -76,6 +71,11 @@ def join(
         click.echo("a cluster of fleetqueue runs its agent by itself; on another one run:")
         click.echo("  fleetqueue install member; fleetqueue controller member")
         return
+    if worker.server == manager.server:
+        raise click.UsageError(
+            f"{worker.server} is the manager itself: name another cluster with --kubeconfig and"
+            " --context"
+        )
     server = server or worker.server
     asyncio.run(fleets.join(manager, worker, called, server, pairs, config_name, jobs))
     click.echo(f"joined: MultiKueueCluster/{called}")
