@@ -57,19 +57,21 @@ def jobs(queues: Kubectl) -> Kubectl:
 
 
 @pytest.mark.rule("G-1")
-def test_kueue_may_be_installed_on_a_member_that_has_it(kubectl: Kubectl) -> None:
-    (member, *_) = WORKERS
-    kubectl("config", "use-context", member)
+def test_kueue_may_be_installed_on_members_that_have_it(kubectl: Kubectl) -> None:
+    """On all of them, although they are on one machine."""
     try:
-        said = kubectl("apply", "--server-side", "-f", "-", given=RELEASE)
-        assert said.count(" serverside-applied\n") == 7
-        kubectl.wait("condition=Available", "deployment", "--all", "-n", "kueue-system")
-        head, row = kubectl("get", "pods", "-n", "kueue-system").splitlines()
+        for each in WORKERS:
+            kubectl("config", "use-context", each)
+            said = kubectl("apply", "--server-side", "-f", "-", given=RELEASE)
+            assert said.count(" serverside-applied\n") == 7
     finally:
         kubectl("config", "use-context", "manager")
-    assert head.split() == HEADER
-    assert re.match(r"kueue-controller-manager-\w+-\w+ +2/2 +Running +0 ", row)
     for each in WORKERS:
+        kubectl.wait("condition=Available", "deployment", "--all", "-n", "kueue-system", at=each)
+        head, row = kubectl("get", "pods", "-n", "kueue-system", at=each).splitlines()
+        assert head.split() == HEADER
+        shown = r"kueue-controller-manager-\w+-\w+ +2/2 +Running +0 "
+        assert re.match(shown, row), kubectl("describe", "pods", "-n", "kueue-system", at=each)
         assert "v1beta1" in kubectl.shell(
             f"kubectl --context {each} api-versions | grep kueue.x-k8s.io"
         )

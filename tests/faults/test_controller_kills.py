@@ -57,6 +57,7 @@ class Controller:
             "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
             "kind: Configuration\n"
             "metrics: {bindAddress: '0'}\n"
+            f"health: {{healthProbeBindAddress: ':{free_port()}'}}\n"
             f"visibilityServer: {{bindPort: {free_port()}}}\n"
             "clientConnection: {qps: -1}\n"
         )

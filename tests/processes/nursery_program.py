@@ -41,6 +41,8 @@ async def body(options: ServeOptions, live: Live) -> None:
             await asyncio.Event().wait()
         finally:
             print("slow is given up", flush=True)
+    if does == "late":
+        (options.data.parent / "gate").read_text()
     if does == "stubborn":
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     print(f"{does} lives", flush=True)
@@ -107,11 +109,15 @@ def stubborn(nursery: Nursery) -> None:
 
 
 def late(nursery: Nursery) -> None:
-    start(nursery, "good")
+    """A child that lives only when it is let."""
+    gate = Path(sys.argv[2]) / "gate"
+    os.mkfifo(gate)
+    start(nursery, "late")
     try:
         nursery.wait_ready(seconds=0.0)
     except CannotServe as error:
         tell(error=str(error))
+    gate.write_text("open")
     nursery.wait_ready()
     tell(is_ready=True)
 

@@ -99,7 +99,7 @@ def test_a_child_that_does_not_end_in_time_is_killed(told: Tell) -> None:
 
 
 def test_waiting_for_readiness_has_an_end(told: Tell) -> None:
-    late = {"error": "not ready after 0.0 seconds: good"}
+    late = {"error": "not ready after 0.0 seconds: late"}
     assert end_of(told("late"))[:2] == [late, {"is_ready": True}]
 
 

@@ -17,6 +17,7 @@ from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.kinds import JOB, PYTORCH_JOB, SERVICE
 from fleetqueue.runtime.port_claims import claim_on_machine, is_free_on_machine
 from processes.clusters import SECONDS_MAX, Bench, Gate, cluster, is_ready
+from support.ports import free_port
 
 SERVE = """
 import os, socket, sys
@@ -121,6 +122,25 @@ async def test_two_servers_with_the_same_port_run_at_once(bench: Bench) -> None:
     assert answers[0][1] != answers[1][1]
     for name in ("a", "b"):
         await bench.client.delete(JOB, name, "default", propagation="Background")
+
+
+@pytest.mark.rule("jobs C.6")
+@pytest.mark.asyncio(loop_scope="module")
+async def test_two_of_our_own_servers_have_one_port(bench: Bench) -> None:
+    """What is built in, like Kueue, listens where its pod is, not on all of the machine."""
+    port = free_port()
+    container = {
+        "image": "registry.k8s.io/e2e-test-images/agnhost:2.47",
+        "args": ["netexec", f"--http-port={port}"],
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": port}, "periodSeconds": 1},
+    }
+    with socket.create_server(("127.0.0.1", port)):
+        for name in ("ours-a", "ours-b"):
+            await bench.run(name, container=container)
+        for name in ("ours-a", "ours-b"):
+            pod = (await bench.worker(name)).pod
+            assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
+            await bench.delete(name)
 
 
 @pytest.mark.rule("jobs C.12")

@@ -78,7 +78,8 @@ async def test_a_python_program_finds_its_peers_without_namespaces(shell: Shell)
     (shell.directory / "mine").mkdir()
     (shell.directory / "mine" / "sitecustomize.py").write_text("print('mine too')\n")
     env = {**ENV, "PYTHONPATH": str(shell.directory / "mine"), "HOSTNAME": "job-0"}
-    env.update(rewriting.helping_variables(env, preload, names, "127.77.0.2"))
+    env["FLEETQUEUE_POD_IP"] = "127.77.0.2"
+    env.update(rewriting.helping_variables(env, preload, names))
     program = (
         "import socket; print(socket.gethostbyname('job-1.job'), socket.gethostname());"
         "s = socket.socket(); s.bind(('', 0)); print(s.getsockname()[0])"

@@ -6,6 +6,7 @@ from pathlib import Path
 from fleetqueue.api.quantity import Quantity
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import hosts
+from fleetqueue.runtime.agnhost import POD_ADDRESS
 from fleetqueue.runtime.preparation import Sandbox, message_path
 from fleetqueue.runtime.processes import Limits, Mount
 
@@ -31,6 +32,7 @@ def private_variables(sandbox: Sandbox, container: Object) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": "lo",
         "NCCL_SOCKET_IFNAME": "lo",
         "TP_SOCKET_IFNAME": "lo",
+        POD_ADDRESS: sandbox.address,
     }
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import preload
-from fleetqueue.runtime.agnhost import POD_ADDRESS
 from fleetqueue.runtime.processes import Mount
 
 NAMES_FILE = "FLEETQUEUE_NAMES"
@@ -114,7 +113,6 @@ def helping_variables(
     variables: Mapping[str, str],
     directory: Path,
     names_file: Path,
-    address: str,
     places: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """What a process is told besides; nothing that the user has set is changed but PYTHONPATH."""
@@ -124,7 +122,6 @@ def helping_variables(
         **{name: value for name, value in defaults.items() if name not in variables},
         "PYTHONPATH": ":".join(path),
         NAMES_FILE: str(names_file),
-        POD_ADDRESS: address,
         **({PLACES: json.dumps(dict(places))} if places else {}),
     }
 

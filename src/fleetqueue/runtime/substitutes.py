@@ -79,7 +79,7 @@ class Substitutes:
         variables = {**given.variables, **rewriting.substitute_variables(declared, names)}
         variables |= rewriting.mount_variables(place.container, place.mounts)
         variables |= rewriting.helping_variables(
-            variables, self._preload, place.names_file, address, places
+            variables, self._preload, place.names_file, places
         )
         variables = {**self._access(place), **variables}
         variables["PATH"] = ":".join(filter(None, [str(self._programs), variables.get("PATH")]))

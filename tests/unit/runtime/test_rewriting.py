@@ -114,14 +114,13 @@ def test_what_a_process_is_told_besides(tmp_path: Path) -> None:
     given = {"PYTHONPATH": "/mine", "NCCL_SOCKET_IFNAME": "eth0"}
     places = {"/data": "/v1"}
     names = tmp_path / "names"
-    told = rewriting.helping_variables(given, tmp_path, names, "127.1.0.9", places)
+    told = rewriting.helping_variables(given, tmp_path, names, places)
     assert told.pop("FLEETQUEUE_PLACES") == '{"/data": "/v1"}'
     assert told == {
         "GLOO_SOCKET_IFNAME": "lo",
         "TP_SOCKET_IFNAME": "lo",
         "PYTHONPATH": f"{tmp_path}:/mine",
         "FLEETQUEUE_NAMES": f"{tmp_path}/names",
-        "FLEETQUEUE_POD_IP": "127.1.0.9",
     }
 
 

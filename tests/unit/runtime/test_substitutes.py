@@ -153,7 +153,6 @@ def test_names_become_addresses(world: World) -> None:
     variables = words.environment.variables
     assert variables["MASTER_ADDR"] == "127.1.0.7"
     assert variables["FLEETQUEUE_NAMES"] == str(world.directory / "hosts")
-    assert variables["FLEETQUEUE_POD_IP"] == "127.1.0.9"
     assert variables["PYTHONPATH"] == str(world.directory / "preload")
     assert variables["PATH"] == f"{world.directory}/programs:/bin"
 
