@@ -78,9 +78,7 @@ class Substitutes:
         names = expected_names([*argv, *declared.values()], place.pod, address, self._names)
         variables = {**given.variables, **rewriting.substitute_variables(declared, names)}
         variables |= rewriting.mount_variables(place.container, place.mounts)
-        variables |= rewriting.helping_variables(
-            variables, self._preload, place.names_file, places
-        )
+        variables |= rewriting.helping_variables(variables, self._preload, place.names_file, places)
         variables = {**self._access(place), **variables}
         variables["PATH"] = ":".join(filter(None, [str(self._programs), variables.get("PATH")]))
         argv = tuple(rewriting.substitute_names(word, names) for word in argv)

@@ -50,6 +50,8 @@ class FleetCluster:
         self._starts = 0
         self.log = CrashingLog(random.Random(f"{seed}/log"))
         self._instance: Instance | None = None
+        self._is_open = False
+        """A server that starts answers nobody before it is furnished."""
         self._transports: list[FaultyTransport] = []
         self._weather = CALM
         self.client = self.connect("tests", is_calm=True)
@@ -64,7 +66,7 @@ class FleetCluster:
 
     @property
     def is_up(self) -> bool:
-        return self._instance is not None and not self.log.is_dead
+        return self._instance is not None and self._is_open and not self.log.is_dead
 
     def connect(
         self, manager: str = "fleetqueue", *, is_calm: bool = False, user: User = ADMIN
@@ -91,9 +93,10 @@ class FleetCluster:
         source = random.Random(f"{self._seed}/server-{self._starts}")
         instance = Instance(self.log, self.clock, source)
         # Known before it starts: where its log dies under it, it has to be stopped all the same.
-        self._instance = instance
+        self._instance, self._is_open = instance, False
         await instance.start()
         self.furnish(instance)
+        self._is_open = True
 
     async def kill(self) -> None:
         """The process is gone: what was not durable is lost, every connection ends."""
