@@ -89,7 +89,7 @@ def _awaits_start(look: Look, workload: Object, site: Site) -> bool:
     """
     admitted = status.find_condition(workload, status.ADMITTED)
     is_new = look.seen.is_held and not site.has_mirror
-    if not is_new or admitted is None or admitted["status"] != "True":
+    if not is_new or admitted is None or not status.is_admitted(workload):
         return False
     passed = (look.seen.now - parse_time(admitted["lastTransitionTime"])).total_seconds()
     if passed >= START_SECONDS_MAX:

@@ -10,6 +10,7 @@ The first step that applies ends the look (S1 to S9, as the steps are called ups
 from collections.abc import Callable
 
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.kueue.workloads import is_replacement
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import copies, preemption_gates
 from fleetqueue.multikueue.copies import Same, Update
@@ -57,7 +58,7 @@ def _replaced_slice(look: Look) -> bool:
         return False
     finished = status.find_condition(look.workload, status.FINISHED)
     if finished is None or finished["status"] != "True":
-        return look.is_slice and not status.has_quota(look.workload)
+        return is_replacement(look.workload) and not status.has_quota(look.workload)
     if finished["reason"] != SLICE_REPLACED:
         return False
     sites = [*look.seen.sites, *look.seen.former]

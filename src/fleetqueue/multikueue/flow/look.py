@@ -41,12 +41,6 @@ class Look:
         return self.seen.settings.gates.slices and annotations.get(labels.ELASTIC_JOB) == "true"
 
     @property
-    def is_slice(self) -> bool:
-        """Whether it takes the place of another Workload of its job."""
-        annotations = self.workload["metadata"].get("annotations") or {}
-        return labels.WORKLOAD_SLICE_REPLACEMENT_FOR in annotations
-
-    @property
     def awaited(self) -> float:
         """Seconds until it is given up that a worker out of reach still runs what it had."""
         if self.claimed or status.is_evicted(self.workload):
