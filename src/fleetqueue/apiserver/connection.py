@@ -6,7 +6,7 @@ A client that is slow, silent or does not read costs itself its connection, and 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol, cast
@@ -29,6 +29,8 @@ STALLED_SECONDS = 60.0
 LINGERING_SECONDS = 2.0
 """How long a body that was refused may go on arriving, so that its client reads the answer."""
 HEAD_BYTES_MAX = 64 * 1024
+WRITE_BYTES_MAX = 256 * 1024
+"""At once: what a transport was given counts as sent, however little of it a client takes."""
 WAITING_MAX = 1
 """Requests that are read ahead of the one being served."""
 
@@ -265,10 +267,13 @@ class Connection(asyncio.Protocol):
         head = answers.head(response, answers.length(pieces), closes=asked.closes)
         if asked.method == "HEAD":
             pieces = ()
-        self.transport.write(head + pieces[0] if len(pieces) == 1 else head)
-        for piece in pieces if len(pieces) > 1 else ():
-            self.transport.write(piece)
-            await self._has_room()
+        if sum(map(len, pieces)) <= WRITE_BYTES_MAX:
+            self.transport.write(b"".join((head, *pieces)))
+        else:
+            self.transport.write(head)
+            for part in _parts(pieces):
+                self.transport.write(part)
+                await self._has_room()
         await self._has_room()
 
     async def _write_frames(self, asked: Asked, response: Response, frames: Frames) -> None:
@@ -430,6 +435,13 @@ class _Patience:
             self._lose()
         else:
             self._timer = self._loop.call_at(self._ends_at, self._look)
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[memoryview]:
+    for piece in pieces:
+        whole = memoryview(piece)
+        for start in range(0, len(whole), WRITE_BYTES_MAX):
+            yield whole[start : start + WRITE_BYTES_MAX]
 
 
 def _is_loopback(address: object) -> bool:
