@@ -374,6 +374,37 @@ async def test_a_placement_may_ask_for_the_compatible_mode(fleet: Fleet) -> None
     assert of_manifest(work)[1] == ("Available", "True", "NotTrackable")
 
 
+@pytest.mark.rule("KJ-4", "KJ-5")
+async def test_a_placement_may_ask_for_jobs_as_jobs(fleet: Fleet) -> None:
+    """Also for what goes as soon as it has failed."""
+    delivery = await delivering.start(fleet, COMPATIBLE)
+    annotations = {labels.KUEUE_AWARE: "true"}
+    await delivery.send(job(ttlSecondsAfterFinished=0), annotations=annotations)
+    await admit(delivery)
+    await patch_job(delivery, {"status": FAILED}, status=True)
+    await delivery.member.client.delete(JOBS, "train", "app", propagation="Background")
+    work = await delivery.passes(60.0)
+    assert await live(delivery) is None
+    assert of_manifest(work)[1:] == [
+        ("Available", "False", "Failed"),
+        ("Finished", "True", "Failed"),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["true", "false"])
+async def test_a_placement_may_ask_otherwise_later(fleet: Fleet, mode: str) -> None:
+    delivery = await delivering.start(fleet)
+    work = await delivery.send(job(queue="q"), **SPARING)
+    await admit(delivery)
+    assert said(work)[0] == ("Applied", "True", "AllManifestsApplied")
+    told = {"metadata": {"annotations": {labels.KUEUE_AWARE: mode}}}
+    await delivery.hub.client.patch(kinds.WORK, "w", told, HOME)
+    applied = of_manifest(await delivery.passes(1000.0))[0]
+    drifts = {"true": ("Applied", "True", "Applied"), "false": ("Applied", "False", "FoundDrifts")}
+    assert applied[:2] == drifts[mode][:2]
+    assert applied[2].startswith(drifts[mode][2])
+
+
 @pytest.mark.rule("BACK-1")
 async def test_the_status_of_a_job_comes_back_and_outlives_it(fleet: Fleet) -> None:
     delivery = await delivering.start(fleet)

@@ -9,6 +9,7 @@ from tests.support.placing import IMMEDIATE, World
 
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.kinds import CLUSTER_SCOPE, NAMESPACED
+from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result
 from fleetqueue.kube.resources import CONFIG_MAPS, Object, Resource
@@ -270,6 +271,37 @@ async def test_what_a_member_says_of_a_job_is_told_by_the_original(fleet: Fleet)
     found = await world.hub.get(NAMESPACED.placement, "p", "web")
     last = found["status"]["conditions"][-1]
     assert (last["type"], last["status"]) == ("ResourcePlacementStatusBackReported", "False")
+
+
+@pytest.mark.rule("KJ-6")
+@pytest.mark.parametrize("times", [1, 5])
+async def test_what_a_member_says_of_a_job_is_told_although_others_write_there_too(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    world = await placing.start(fleet, members=("cluster-1",))
+    await world.hub.create(namespace("web"), job())
+    member = world.members["cluster-1"]
+    await member.create(namespace("web"))
+    policy = {"placementType": "PickN", "numberOfClusters": 1}
+    strategy = {"type": "RollingUpdate", **MIRROR}
+    await world.hub.create(job_placement(strategy=strategy, policy=policy))
+    await world.settle()
+    plain_update, meddled = Client.update, list(range(times))
+
+    async def update(self: Client, obj: Any, **options: Any) -> Any:
+        if obj.get("kind") == "Job" and options.get("subresource") == "status" and meddled:
+            told = {"metadata": {"annotations": {"meddled": str(meddled.pop())}}}
+            await world.hub.client.patch(JOBS, "j", told, "web")
+        return await plain_update(self, obj, **options)
+
+    monkeypatch.setattr(Client, "update", update)
+    status = {"active": 2, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}
+    await member.client.patch(JOBS, "j", {"status": status}, "web", subresource="status")
+    await world.passes(seconds=90)
+    assert not meddled
+    assert (await world.hub.get(JOBS, "j", "web"))["status"]["active"] == 2
+    told = (await conditions(world, NAMESPACED.binding))["StatusBackReported"]
+    assert (told["status"], told["reason"]) == ("True", "StatusBackReported")
 
 
 @pytest.mark.rule("KJ-7", "GEN-2")

@@ -7,11 +7,13 @@ from fleetqueue.fleet.decide import back_reporting, conditions
 from fleetqueue.fleet.decide.back_reporting import Report
 from fleetqueue.fleet.decide.binding_status import Told
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.errors import KubeError, NotFound
+from fleetqueue.kube.errors import Conflict, KubeError, NotFound
 from fleetqueue.kube.remembered import Remembered
 from fleetqueue.kube.resources import Object, Resource, uid_of
 
 WRITTEN_MAX = 20_000
+TRIES_MAX = 3
+"""How often an original is read again because somebody else wrote to it in between."""
 
 
 class BackReporter:
@@ -45,12 +47,21 @@ class BackReporter:
         key, wanted = (binding, report.title), naming.content_hash(report.status)
         if self._written.get(key) == wanted:
             return
-        client = self._cluster.client
-        kind = await client.discovery.resource(report.api_version, report.kind)
-        original = dict(await client.get(kind, report.name, report.namespace))
+        kind = await self._cluster.client.discovery.resource(report.api_version, report.kind)
+        for attempt in range(1, TRIES_MAX + 1):
+            try:
+                await self._replace(kind, report)
+            except Conflict:
+                if attempt == TRIES_MAX:
+                    raise
+            else:
+                break
+        self._written.put(key, wanted)
+
+    async def _replace(self, kind: Resource, report: Report) -> None:
+        original = dict(await self._cluster.client.get(kind, report.name, report.namespace))
         if original.get("status") != report.status:
             await self._update({**original, "status": report.status}, kind)
-        self._written.put(key, wanted)
 
     async def _update(self, obj: Object, kind: Resource) -> None:
         client = self._cluster.client

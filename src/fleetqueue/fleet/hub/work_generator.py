@@ -12,7 +12,14 @@ from fleetqueue.api.fleet.binding import BindingState
 from fleetqueue.api.fleet.conditions import PlacementAspect
 from fleetqueue.api.meta import Key
 from fleetqueue.fleet import kinds
-from fleetqueue.fleet.decide import binding_status, bindings, rollout, snapshots, works
+from fleetqueue.fleet.decide import (
+    back_reporting,
+    binding_status,
+    bindings,
+    rollout,
+    snapshots,
+    works,
+)
 from fleetqueue.fleet.decide.binding_status import Sync
 from fleetqueue.fleet.decide.delivery.plans import is_job_aware
 from fleetqueue.fleet.decide.envelopes import BadEnvelope
@@ -40,6 +47,8 @@ GONE_WAIT = timedelta(seconds=30)
 """Between looks at Works of a binding that is being deleted."""
 AGAIN_WAIT = timedelta(seconds=1)
 """Where something has to come or to go first."""
+REPORT_WAIT = timedelta(seconds=30)
+"""Until a status is brought back that could not be written to its original."""
 NAME_WAIT = timedelta(seconds=2)
 COMPONENT = "work-generator"
 
@@ -246,7 +255,7 @@ class WorkGenerator(Controller[Any]):
             )
 
     async def _tell(self, binding: Object, delivered: Delivered) -> timedelta | None:
-        """How long what there is to say waits for its turn; None where all is said."""
+        """How long until there is more to say, or its turn comes; None where all is said."""
         placement, found = self._placement(binding), delivered.works
         back = await self._reporter.report(placement, binding, found)
         now = self._cluster.clock.now()
@@ -254,9 +263,11 @@ class WorkGenerator(Controller[Any]):
         begun = _with_start(binding, now)
         told = binding_status.status(begun, sync, found, now, self._wording(placement))
         key = key_of(binding)
+        has_failed = back is not None and back.reason == back_reporting.FAILED
+        after = REPORT_WAIT if has_failed else None
         if told == (binding.get("status") or {}):
             self._turns.give_back(key)
-            return None
+            return after
         if binding_status.is_under_way(told) and (seconds := self._turns.wait(key)):
             return timedelta(seconds=seconds)
         self._turns.give_back(key)
@@ -264,7 +275,7 @@ class WorkGenerator(Controller[Any]):
             {**binding, "status": told}, subresource="status", resource=self.scope.binding
         )
         self._cluster.accept(written)
-        return None
+        return after
 
     # What belongs together
 

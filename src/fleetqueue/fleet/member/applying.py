@@ -258,7 +258,7 @@ class Applying:
         self, order: Order, subject: Subject, live: Object
     ) -> tuple[tuple[Json, ...], bool]:
         """(what differs, whether everything had to be compared because the manifest is invalid)"""
-        stamp = (*_stamp(live, subject), order.plan.comparison)
+        stamp = (*_stamp(live, subject, order), order.plan.comparison)
         if self.memory.equal.get(subject.place) == stamp:
             return (), False
         manifest = forms.sanitized(subject.manifest.raw)
@@ -311,12 +311,13 @@ def _is_job(subject: Subject) -> bool:
     return job_ends.is_job(identity.group, identity.kind)
 
 
-def _stamp(live: Object, subject: Subject) -> Stamp:
-    return uid_of(live), version_of(live), subject.hash
+def _stamp(live: Object, subject: Subject, order: Order) -> Stamp:
+    mode = "jobs" if order.is_job_aware else "any"
+    return uid_of(live), version_of(live), subject.hash, mode
 
 
 def _stamp_of_apply(live: Object, subject: Subject, order: Order) -> Stamp:
-    return (*_stamp(live, subject), order.plan.type, order.owner["uid"])
+    return (*_stamp(live, subject, order), order.plan.type, order.owner["uid"])
 
 
 def _tombstone(order: Order, subject: Subject, live: Object) -> Json | None:

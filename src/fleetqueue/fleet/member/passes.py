@@ -189,9 +189,8 @@ class Passes:
             work = work if ahead is None else await self.write_status(work, ahead)
         entries = work_status.entries_by_place(work)
         subjects = {each.ordinal: _subject(each, resources, entries) for each in usable}
-        if self._settings.is_job_aware:
-            places = [each.place for each in subjects.values()]
-            self._following.follow(key_of(work), places)
+        followed = [each.place for each in subjects.values()] if order.is_job_aware else []
+        self._following.follow(key_of(work), followed)
         outcomes = {each.ordinal: Outcome(each, each.problem, each.error) for each in found}
         for wave in manifests.in_waves(usable, at_once=order.plan.is_report):
             for done in await self._in_wave(order, [subjects[each.ordinal] for each in wave]):

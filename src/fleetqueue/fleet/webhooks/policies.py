@@ -99,10 +99,11 @@ class Policy:
 
     def _expression(self) -> str:
         """CEL that holds where a write is let through."""
-        reserved = " || ".join(
+        starts = [
             f"request.namespace.startsWith({_quoted(prefix)})"
             for prefix in self.exemptions.prefixes
-        )
+        ]
+        reserved = " || ".join(starts or ("false",))
         outside = f"!({reserved})" if self.in_reserved else f"({reserved})"
         known = _list((*EXEMPT_USERS, *self.exemptions.users))
         groups = _list((*EXEMPT_GROUPS, *self.exemptions.groups))

@@ -452,6 +452,15 @@ def test_a_configuration_says_which_policies_hold_and_for_whom_not() -> None:
     assert not policy.denies(review(named("Pod", "v1", "p", "own-x"), plural="pods"))
 
 
+def test_no_namespace_need_be_reserved() -> None:
+    key = "denyPodsAndReplicaSetsOutsideReservedNamespaces"
+    (policy,) = policies.read({key: {"ReservedNamespacePrefixes": []}})
+    assert policy.denies(review(named("Pod", "v1", "p", "fleet-system"), plural="pods"))
+    written, _ = policy.documents()
+    (rule,) = written["spec"]["validations"]
+    assert rule["expression"].startswith("(false) || request.userInfo.username in [")
+
+
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
