@@ -34,6 +34,7 @@ _GONE = re.compile(r"(?<=\bweb-)[bcdfghjklmnpqrstvwxz2456789]{8,10}\b")
 """The hash of a ReplicaSet that is no more, in an event."""
 _OBSERVERS = ("ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "PodDisruptionBudget")
 _TOLD_AGAIN = ("FailedCreate", "NoPods", "CalculateExpectedPodCountFailed", "UnmanagedPods")
+_DELETING_AGAIN = ("statefulset-controller", "daemonset-controller")
 
 
 def story(told: Callable[[Story], None]) -> Callable[[Story], None]:
@@ -98,10 +99,10 @@ def events(side: Side) -> Any:
 
 
 def _is_told_again(event: Object) -> bool:
-    """By chance: at each try, or where a cache did not show yet that a pod was asked to go. (The
-    StatefulSet controller remembers no deletions; the pods that it makes instead are counted.)"""
+    """By chance: at each try, or where a cache did not show yet that a pod was asked to go. (These
+    controllers delete once more then; the pods that they make instead are counted.)"""
     source, reason = event["source"].get("component"), event["reason"]
-    is_late = source == "statefulset-controller" and reason == "SuccessfulDelete"
+    is_late = source in _DELETING_AGAIN and reason == "SuccessfulDelete"
     return is_late or reason in _TOLD_AGAIN
 
 

@@ -96,7 +96,7 @@ def _decide(
     kind: JobKind, settings: JobSettings, family: Family, look: Look, leisure: Leisure
 ) -> Plan:
     sight = Sight(look.parent, look.source, settings, look.observed, look.now)
-    if kind.skip is not None and kind.skip(sight):
+    if kind.skips(sight):
         return NOTHING
     if is_deleting(look.parent):
         leaves = leaving.decide_deleting(settings, look)
@@ -220,7 +220,7 @@ def _users(kind: Resource, source: Source, priority_class: Object) -> list[Key]:
 
 
 def _is_skipped(kind: JobKind, settings: JobSettings, job: Object) -> bool:
-    return kind.skip is not None and kind.skip(Sight(job, NOWHERE, settings))
+    return kind.skips(Sight(job, NOWHERE, settings))
 
 
 def _is_urgent(kind: JobKind, settings: JobSettings, obj: Object) -> bool:

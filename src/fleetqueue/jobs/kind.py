@@ -209,6 +209,9 @@ class JobKind:
         """As Go prints a kind: `batch/v1, Kind=Job`, `/v1, Kind=Pod`."""
         return f"{self.resource.group}/{self.resource.version}, Kind={self.resource.kind}"
 
+    def skips(self, sight: Sight) -> bool:
+        return self.skip is not None and self.skip(sight)
+
     def suspends(self, job: Object) -> bool:
         if self.is_suspended is not None:
             return self.is_suspended(job)

@@ -63,7 +63,7 @@ def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) 
         _suspend(kind, sight)
     if asked.old is None:
         managing.mark_placed(kind, sight)
-    if not managing.is_placed(asked.obj):
+    if not managing.is_placed(asked.obj) and not kind.skips(sight):
         managing.default_manager(kind, sight)
     if kind.gates_pods and identity.is_elastic(asked.obj, settings):
         _add_gates(kind, sight)
@@ -109,7 +109,7 @@ def _nobody_runs(kind: JobKind) -> str:
 def _suspend(kind: JobKind, sight: Sight) -> None:
     if kind.hold is not None:
         kind.hold(sight)
-    elif kind.skip is None or not kind.skip(sight):
+    elif not kind.skips(sight):
         paths.set_in_place(sight.job, kind.suspend, True)
 
 

@@ -164,6 +164,47 @@ async def test_a_job_that_its_worker_puts_out_starts_over(world: SharedWorld) ->
     assert world.metric("multikueue_workloads_admitted") == admitted + 2
 
 
+@pytest.mark.rule("I5", "FLOW-56", "MET-2")
+async def test_a_job_starts_over_although_its_worker_takes_it_again_at_once(
+    world: SharedWorld,
+) -> None:
+    await world.begin(workers={"worker1": "4", "worker2": "0"})
+    admitted = world.metric("multikueue_workloads_admitted")
+    evicted = world.metric("kueue_evicted_workloads", reason="AdmissionCheck")
+    await world.submit(job("one"))
+    await world.passes(seconds=3)
+    for times in (1, 2):
+        await evict_copy(world, world.workers["worker1"], "one")
+        await world.passes(seconds=60)
+        [check] = (await world.told("one"))["admissionChecks"]
+        assert check["retryCount"] == times
+        assert await world.check("one") == ("Ready", READY("worker1"))
+        assert world.metric("kueue_evicted_workloads", reason="AdmissionCheck") == evicted + times
+        assert world.metric("multikueue_workloads_admitted") == admitted + 1 + times
+    assert len(await world.pods(world.workers["worker1"])) == 1
+
+
+@pytest.mark.rule("CONN-6", "DISP-10")
+async def test_a_worker_that_had_a_job_and_is_lost_holds_up_nobody(world: SharedWorld) -> None:
+    """Where it is known that nothing of the job was left there."""
+    await world.begin(workers={"worker1": "4", "worker2": "0"})
+    await world.submit(job("one"))
+    await world.passes(seconds=3)
+    await world.stop_queue(world.manager, "HoldAndDrain")
+    await world.passes(seconds=10)
+    assert await world.sites() == []
+    world.world.cut("worker1")
+    try:
+        await world.passes(seconds=10)
+        await world.set_quota(world.workers["worker2"], "4")
+        await world.stop_queue(world.manager, "None")
+        await world.passes(seconds=10)
+        assert await world.check("one") == ("Ready", READY("worker2"))
+    finally:
+        world.world.restore("worker1")
+        await world.passes(seconds=10)
+
+
 @pytest.mark.rule("I17", "FLOW-60", "FLOW-61", "S003-13")
 async def test_nothing_remains_of_a_job_that_is_deleted(world: SharedWorld) -> None:
     """I17: by itself, as garbage collection is off here."""

@@ -87,6 +87,15 @@ def test_who_is_not_handed_over(example: Example) -> None:
     assert manager(kind, None, *AROUND, settings=with_settings(multikueue=False)) is None
 
 
+@pytest.mark.rule("RAY-1")
+def test_who_is_left_alone_is_not_handed_over_either() -> None:
+    job = made(KINDS["ray.io/rayjob"])
+    job["spec"] = {"entrypoint": "x", "clusterSelector": {"ray.io/cluster": "c"}}
+    found = defaulted(job, *AROUND, framework="ray.io/rayjob")
+    assert found["spec"] == job["spec"]
+    assert "managedBy" not in found["spec"]
+
+
 @pytest.mark.rule("MB-1")
 def test_a_default_queue_counts_like_one_that_was_named() -> None:
     default = thing(KUEUE, "LocalQueue", "default", spec={"clusterQueue": "cq"})

@@ -87,6 +87,8 @@ class DispatchController(Controller[Any]):
         self._uids: dict[Key, str] = {}
         self._had: dict[Key, str | None] = {}
         """By workload: the worker that had it last; None where that was before our time."""
+        self._put_out: dict[Key, set[tuple[str, str]]] = {}
+        """By workload: workers, and the uids of copies that were seen evicted there."""
         self._stale: dict[Key, set[str]] = {}
         """By workload: copies of its namesakes of before."""
         self._standings: dict[Key, tuple[tuple[str, str], ...]] = {}
@@ -127,6 +129,9 @@ class DispatchController(Controller[Any]):
 
         def on_change(worker: str, kind: Resource, obj: Object) -> None:
             priority = HIGH_PRIORITY if _is_news(kind, obj) else 0
+            if kind == kinds.WORKLOAD and status.is_evicted(obj):
+                # It may be admitted there again before anybody looks.
+                self._put_out.setdefault(key_of(obj), set()).add((worker, uid_of(obj)))
             for key in self._of_remote(kind, obj):
                 queue.add_after(key, after, priority)
 
@@ -252,7 +257,7 @@ class DispatchController(Controller[Any]):
         if not is_left:
             del self._known[key]
             self._jobs.pop(key, None)
-            for known in (self._uids, self._stale, self._had, self._notes):
+            for known in (self._uids, self._stale, self._had, self._put_out, self._notes):
                 known.pop(key, None)
         return DONE
 
@@ -286,6 +291,8 @@ class DispatchController(Controller[Any]):
 
     def _situation(self, subject: Subject) -> Situation:
         adapter, configured = subject.adapter, set(subject.configured)
+        if subject.check["state"] != "Ready":
+            self._put_out.pop(subject.key, None)
         sites = [self._site(name, subject) for name in subject.configured]
         former = [
             site
@@ -308,7 +315,7 @@ class DispatchController(Controller[Any]):
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
             is_held=any(map(adapter.is_held, subject.jobs)),
             holder=self._holder(subject),
-            had=self._last_worker(subject.workload),
+            had=self._last_worker(subject.workload, sites),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
 
@@ -335,11 +342,14 @@ class DispatchController(Controller[Any]):
         if name and any(worker.copy(Key(space, name)) is not None for worker in connected):
             self.errands.wake(Key(space, name), 0.0)
 
-    def _last_worker(self, workload: Object) -> str | None:
-        """The Workload itself forgets it when it is put out."""
+    def _last_worker(self, workload: Object, sites: Iterable[Site]) -> str | None:
+        """The Workload itself forgets it when it is put out; we do when nothing is left there."""
         key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
+        clean = [site.name for site in sites if site.is_connected and site.is_clean]
         if name:
             self._had[key] = str(name)
+        elif self._had.get(key) in clean:
+            self._had[key] = ""
         was_put_out = status.find_condition(workload, status.EVICTED) is not None
         return self._had.setdefault(key, None if was_put_out else "")
 
@@ -353,7 +363,14 @@ class DispatchController(Controller[Any]):
         has_ended = bool(adapter.managed_by) and any(
             adapter.has_ended(each, self._settings) for each in mirrors
         )
-        return Site(name, copy=worker.copy(key), has_mirror=bool(mirrors), has_ended=has_ended)
+        copy = worker.copy(key)
+        return Site(
+            name,
+            copy=copy,
+            has_mirror=bool(mirrors),
+            has_ended=has_ended,
+            was_put_out=copy is not None and (name, uid_of(copy)) in self._put_out.get(key, ()),
+        )
 
     def _components(self, subject: Subject) -> tuple[list[Any], int]:
         if not subject.adapter.has_components:

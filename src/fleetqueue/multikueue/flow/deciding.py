@@ -118,7 +118,7 @@ def _lost_touch(look: Look, site: Site, reason: str) -> str:
 
 def _evicted_there(look: Look) -> bool:
     """S4: a worker put it out."""
-    site = look.first(status.EVICTED)
+    site = look.first(status.EVICTED) or _put_out(look)
     if site is None or site.copy is None:
         return False
     if status.is_evicted(look.workload):
@@ -133,6 +133,13 @@ def _evicted_there(look: Look) -> bool:
     )
     look.add(Write(with_check(look.seen, "Retry", text)), Tell(text))
     return True
+
+
+def _put_out(look: Look) -> Site | None:
+    """The worker that evicted it and has admitted it again since then."""
+    if look.state != "Ready" or status.is_evicted(look.workload):
+        return None
+    return next((each for each in look.holders() if each.was_put_out), None)
 
 
 def _is_alone(site: Site, copy: Object) -> bool:

@@ -21,6 +21,8 @@ class Site:
     has_mirror: bool = False
     has_ended: bool = False
     """Whether the job there says that it is over."""
+    was_put_out: bool = False
+    """Whether the copy was seen evicted since it was claimed, whatever became of it after that."""
 
     @property
     def is_clean(self) -> bool:
