@@ -50,8 +50,6 @@ class FleetCluster:
         self._starts = 0
         self.log = CrashingLog(random.Random(f"{seed}/log"))
         self._instance: Instance | None = None
-        self._is_open = False
-        """A server that starts answers nobody before it is furnished."""
         self._transports: list[FaultyTransport] = []
         self._weather = CALM
         self.client = self.connect("tests", is_calm=True)
@@ -66,7 +64,7 @@ class FleetCluster:
 
     @property
     def is_up(self) -> bool:
-        return self._instance is not None and self._is_open and not self.log.is_dead
+        return self._instance is not None and not self.log.is_dead
 
     def connect(
         self, manager: str = "fleetqueue", *, is_calm: bool = False, user: User = ADMIN
@@ -93,10 +91,9 @@ class FleetCluster:
         source = random.Random(f"{self._seed}/server-{self._starts}")
         instance = Instance(self.log, self.clock, source)
         # Known before it starts: where its log dies under it, it has to be stopped all the same.
-        self._instance, self._is_open = instance, False
+        self._instance = instance
         await instance.start()
         self.furnish(instance)
-        self._is_open = True
 
     async def kill(self) -> None:
         """The process is gone: what was not durable is lost, every connection ends."""
