@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from fleetqueue.cli.explaining import Asked, Known, Place
-    from fleetqueue.cli.preflighting import Subject
+    from fleetqueue.cli.preflighting import Findings, Subject
     from fleetqueue.kube.client import Client
     from fleetqueue.multikueue.reach.search import Search
     from fleetqueue.multikueue.session import Connect
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 PATIENCE_SECONDS = 10.0
 """A worker that takes longer to answer is not waited for."""
+UNSEEN = "not all that the job names could be looked for"
 
 
 @click.command(
@@ -23,7 +24,8 @@ PATIENCE_SECONDS = 10.0
     "JOB is a name, a kind and a name (pytorchjob/train), or workload/NAME. The workers that it "
     "may go to are asked too, where you may read the Secrets with their kubeconfigs: what each "
     "says of its copy, and what the job would miss there, such as a LocalQueue, a namespace, "
-    "quota, a training runtime or its own kind."
+    "quota, a training runtime, its own kind, or a ConfigMap, Secret, volume claim, service "
+    "account, priority class or device claim that its pods name."
 )
 @click.argument("job")
 @click.option("-n", "--namespace", default="", help="Where the job is.")
@@ -116,12 +118,17 @@ class _Asking:
                     if is_offered:
                         self._workers[name] = await _copy(client, self._workload)
                     if cluster is not None and not lost:
-                        self._missing[name] = await preflighting.missing(client, name, subject)
+                        self._note(name, await preflighting.findings(client, name, subject))
             finally:
                 await client.close()
         except (FleetqueueError, TimeoutError) as error:
             if is_offered or not lost:
                 self._workers[name] = str(error) or "it does not answer"
+
+    def _note(self, name: str, found: "Findings") -> None:
+        self._missing[name] = [*found.problems, *filter(None, [found.unknown])]
+        if found.unknown and not found.problems:
+            self._workers.setdefault(name, UNSEEN)
 
 
 def _waits(workload: Object) -> bool:
