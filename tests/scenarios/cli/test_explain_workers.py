@@ -232,10 +232,15 @@ async def test_what_its_pods_name_and_nobody_may_read_is_not_known(fleet: Fleet)
         await let_read(worker)
         made.links["worker2"].user = READER
 
+        silent = await asked(made)
+        await worker.delete(kinds.LOCAL_QUEUE, LOCAL_QUEUE, "default")
         lines = await asked(made)
 
-    assert lines[-2:] == [
-        "on worker2: not all that the job names could be looked for",
+    assert not any("worker2" in line for line in silent), "nobody waits for it there yet"
+    assert lines[-3:] == [
+        "on worker2: it cannot run there",
+        f'  LocalQueue "default/{LOCAL_QUEUE}" does not exist on worker "worker2":'
+        " create it there.",
         '  It is not known whether worker "worker2" has Secret "default/token" (may not be read),'
         ' WorkloadPriorityClass "high" (kind not served).',
     ]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 PATIENCE_SECONDS = 10.0
 """A worker that takes longer to answer is not waited for."""
-UNSEEN = "not all that the job names could be looked for"
 
 
 @click.command(
@@ -126,9 +125,9 @@ class _Asking:
                 self._workers[name] = str(error) or "it does not answer"
 
     def _note(self, name: str, found: "Findings") -> None:
-        self._missing[name] = [*found.problems, *filter(None, [found.unknown])]
-        if found.unknown and not found.problems:
-            self._workers.setdefault(name, UNSEEN)
+        """What is not known is told of workers that are spoken of anyway."""
+        if found.problems or name in self._workers:
+            self._missing[name] = [*found.problems, *filter(None, [found.unknown])]
 
 
 def _waits(workload: Object) -> bool:
