@@ -129,7 +129,7 @@ class DispatchController(Controller[Any]):
 
         def on_change(worker: str, kind: Resource, obj: Object) -> None:
             priority = HIGH_PRIORITY if _is_news(kind, obj) else 0
-            if kind == kinds.WORKLOAD and status.is_evicted(obj):
+            if kind == kinds.WORKLOAD and status.is_evicted(obj) and key_of(obj) in self._known:
                 # It may be admitted there again before anybody looks.
                 self._put_out.setdefault(key_of(obj), set()).add((worker, uid_of(obj)))
             for key in self._of_remote(kind, obj):
