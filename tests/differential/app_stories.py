@@ -219,12 +219,19 @@ def start(story: Story, image: str = "", count: int = 1000, *, ready: bool = Tru
 
 
 def remove_deleted(story: Story) -> None:
-    def act(side: Side) -> None:
-        for pod in side.pods():
-            if "deletionTimestamp" in pod["metadata"]:
-                side.remove(pod)
+    story.both(_remove_deleted)
 
-    story.both(act)
+
+def _remove_deleted(side: Side) -> None:
+    for pod in side.pods():
+        if "deletionTimestamp" in pod["metadata"]:
+            side.remove(pod)
+
+
+def _seen_without_deleted(side: Side) -> Any:
+    """Whenever they were deleted: one side may be late."""
+    _remove_deleted(side)
+    return seen(side)
 
 
 def fail_first(story: Story) -> None:
@@ -248,8 +255,7 @@ def roll(story: Story, steps: int = 12, count: int = 1000) -> None:
         if now == before:
             return
         before = now
-        remove_deleted(story)
-        check(story)
+        story.agree(_seen_without_deleted)
         start(story, count=count)
 
 
