@@ -14,6 +14,7 @@ from fleetqueue.fleet.crds import member_crds
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import CRDS, SECRETS, Resource
+from fleetqueue.kube.subresources import SERVICE_ACCOUNTS
 from fleetqueue.local_fleet.joining import MANAGER, ensure
 from fleetqueue.multikueue import worker_access
 
@@ -21,7 +22,6 @@ TOKEN_TRIES = 100
 TOKEN_WAIT_SECONDS = 0.1
 LEAVE_TRIES = 150
 LEAVE_POLL_SECONDS = 0.2
-ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 
 async def join(
@@ -68,7 +68,10 @@ async def leave(
         await _forget(hub, kinds.INTERNAL_MEMBER_CLUSTER, name, member_namespace(name))
     if not await _is_gone(hub, name):
         return [f"is leaving: MemberCluster/{name}; its agent has not said yet that it left"]
-    for kind, named in ((SECRETS, access.token_of(name)), (ACCOUNTS, access.account_of(name))):
+    for kind, named in (
+        (SECRETS, access.token_of(name)),
+        (SERVICE_ACCOUNTS, access.account_of(name)),
+    ):
         await _forget(hub, kind, named, SYSTEM_NAMESPACE)
     if member is not None:
         await _forget(member, SECRETS, access.HUB_SECRET, SYSTEM_NAMESPACE)

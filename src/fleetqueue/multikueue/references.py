@@ -4,24 +4,21 @@ by `fleetqueue explain`.
 
 from collections.abc import Iterable, Iterator
 
+from fleetqueue.admission.kinds import DEVICE_CLASS, RESOURCE_CLAIM_TEMPLATE
 from fleetqueue.api.meta import Key
 from fleetqueue.base import paths
 from fleetqueue.jobs.identity import priority_class_of
 from fleetqueue.jobs.resources import PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS
 from fleetqueue.kube.resources import CONFIG_MAPS, SECRETS, Object, Resource, key_of
+from fleetqueue.kube.subresources import SERVICE_ACCOUNTS
 from fleetqueue.multikueue.preflight import Needed
 
 VOLUME_CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-SERVICE_ACCOUNT = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-DEVICE_CLAIM = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
-DEVICE_CLAIM_TEMPLATE = Resource(
-    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
-)
-DEVICE_CLASS = Resource("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False)
-DEVICE_CLAIMS = (DEVICE_CLAIM, DEVICE_CLAIM_TEMPLATE)
+RESOURCE_CLAIM = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+DEVICE_CLAIMS = (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE)
 """Those that name device classes."""
 
-EVERYWHERE = ((SERVICE_ACCOUNT, "default"), (CONFIG_MAPS, "kube-root-ca.crt"))
+EVERYWHERE = ((SERVICE_ACCOUNTS, "default"), (CONFIG_MAPS, "kube-root-ca.crt"))
 """Every namespace gets these by itself, and every pod names them."""
 
 PLACES = (
@@ -42,10 +39,10 @@ PLACES = (
     (SECRETS, "containers[*].env[*].valueFrom.secretKeyRef", "name"),
     (SECRETS, "imagePullSecrets[*]", "name"),
     (VOLUME_CLAIM, "volumes[*].persistentVolumeClaim", "claimName"),
-    (SERVICE_ACCOUNT, "", "serviceAccountName"),
+    (SERVICE_ACCOUNTS, "", "serviceAccountName"),
     (PRIORITY_CLASS, "", "priorityClassName"),
-    (DEVICE_CLAIM, "resourceClaims[*]", "resourceClaimName"),
-    (DEVICE_CLAIM_TEMPLATE, "resourceClaims[*]", "resourceClaimTemplateName"),
+    (RESOURCE_CLAIM, "resourceClaims[*]", "resourceClaimName"),
+    (RESOURCE_CLAIM_TEMPLATE, "resourceClaims[*]", "resourceClaimTemplateName"),
 )
 """Where a pod spec names which kind: the path of the reference, and its field with the name."""
 
