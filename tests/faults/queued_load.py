@@ -50,6 +50,17 @@ class QueuedLoad:
         self._failed: list[BaseException] = []
         self._changed = asyncio.Event()
 
+    def __str__(self) -> str:
+        counts = {
+            "created": len(self._latest),
+            "running": len(self._running),
+            "ended": len(self.ledger.finished),
+            "to be written": len(self._busy),
+            "admissions": self.ledger.admissions,
+            "admissions since the last kill": "some" if self._is_working else 0,
+        }
+        return ", ".join(f"{name}: {count}" for name, count in counts.items())
+
     async def start(self, workloads: Sequence[Object]) -> None:
         found = await self.client.list(WORKLOAD, "default")
         assert not found.items

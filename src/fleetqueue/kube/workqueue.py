@@ -1,7 +1,8 @@
 """A queue of keys: each once, never twice at work, delayed, backed off and ordered by priority.
 
 The order is priority, then age; every few turns the oldest goes first whatever its priority, so
-that nobody waits for ever. What keeps failing is not hurried by what happens around it.
+that nobody waits for ever. What keeps failing is not hurried by what happens around it, nor is what
+comes again and again.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Generic, TypeVar
 
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.base.heap import KeyedHeap
+from fleetqueue.kube.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
 BACKOFF = Backoff(0.005, 1000.0)
@@ -23,9 +25,9 @@ SLOW_SECONDS = 0.1
 
 
 FAILURES_MIN = 8
-FAILING_SECONDS = 0.1
+PAUSE_SECONDS = 0.1
 """What has failed so often in a row is looked at no more than ten times a second, whatever happens:
-its own tries may be what wakes it.
+its own tries may be what wakes it. Neither is what came too often of late.
 """
 
 
@@ -74,6 +76,9 @@ class WorkQueue(Generic[K]):
         self._ordinary_max = ordinary_max
         self._again: dict[K, int] = {}
         self._failures: dict[K, int] = {}
+        self._turns: Turns[K] = Turns()
+        self._slowed: set[K] = set()
+        """Delayed for their many turns alone: there is work for them now."""
         self._waiters: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -87,7 +92,10 @@ class WorkQueue(Generic[K]):
         if key in self._at_work:
             self._again[key] = max(priority, self._again.get(key, priority))
         elif self._failures.get(key, 0) >= FAILURES_MIN:
-            self.add_after(key, FAILING_SECONDS, priority)
+            self.add_after(key, PAUSE_SECONDS, priority)
+        elif self._turns.are_too_many(key, asyncio.get_running_loop().time()):
+            self._slowed.add(key)
+            self.add_after(key, PAUSE_SECONDS, priority)
         else:
             self._wait_in_line(key, priority)
 
@@ -163,6 +171,7 @@ class WorkQueue(Generic[K]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._slowed.clear()
         self._wake_all()
 
     async def drain(self) -> None:
@@ -189,7 +198,7 @@ class WorkQueue(Generic[K]):
     @property
     def is_settled(self) -> bool:
         """Idle, and no key waits to be tried again; those that only look again do not count."""
-        return self.is_idle and not self._failures
+        return self.is_idle and not self._failures and not self._slowed
 
     def _wait_in_line(self, key: K, priority: int) -> None:
         known = self._ranked.get(key)
@@ -219,8 +228,11 @@ class WorkQueue(Generic[K]):
         key, taken = (self._aged if oldest_first else self._ranked).pop()
         (self._ranked if oldest_first else self._aged).remove(key)
         self._at_work.add(key)
+        now = asyncio.get_running_loop().time()
+        self._turns.take(key, now)
+        self._slowed.discard(key)
         if self._ordinary_max is not None and taken.priority <= 0:
-            self._ordinary[key] = asyncio.get_running_loop().time()
+            self._ordinary[key] = now
         return key
 
     def _wake_all(self) -> None:

@@ -56,6 +56,8 @@ class FleetCluster:
         """A client of the test's own, which no weather touches."""
         self.furnish: Callable[[Instance], Any] = lambda instance: None
         """What is done to every server that starts from now on, such as giving it webhooks."""
+        self._opened = asyncio.Event()
+        """As with a real one, requests that come while it starts wait until it is furnished."""
 
     @property
     def instance(self) -> Instance:
@@ -92,8 +94,12 @@ class FleetCluster:
         instance = Instance(self.log, self.clock, source)
         # Known before it starts: where its log dies under it, it has to be stopped all the same.
         self._instance = instance
-        await instance.start()
-        self.furnish(instance)
+        self._opened.clear()
+        try:
+            await instance.start()
+            self.furnish(instance)
+        finally:
+            self._opened.set()
 
     async def kill(self) -> None:
         """The process is gone: what was not durable is lost, every connection ends."""
@@ -118,6 +124,8 @@ class FleetCluster:
         return self.is_up and self.instance.is_idle and not under_way
 
     async def _handle(self, request: Request) -> Response:
+        if self.is_up:
+            await self._opened.wait()
         if not self.is_up:
             raise Unreachable(f'the server "{self.name}" is down', sent=False)
         response = await self.instance.handle(request)

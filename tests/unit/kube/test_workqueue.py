@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fleetqueue.base.backoff import Backoff
-from fleetqueue.kube.workqueue import FAILING_SECONDS, FAILURES_MIN, ShutDown, WorkQueue
+from fleetqueue.kube.turns import TURNS_LEFT, TURNS_MAX
+from fleetqueue.kube.workqueue import FAILURES_MIN, PAUSE_SECONDS, ShutDown, WorkQueue
 
 
 @pytest.fixture
@@ -120,12 +121,55 @@ async def test_what_keeps_failing_is_not_hurried_by_its_own_tries(clock: Any) ->
     queue.add("a")
     queue.done("a")
     assert await queue.get() == "a"
-    assert (clock.now() - begun).total_seconds() == pytest.approx(2 * FAILING_SECONDS)
+    assert (clock.now() - begun).total_seconds() == pytest.approx(2 * PAUSE_SECONDS)
 
     queue.forget("a")
     queue.done("a")
     queue.add("a")
     assert len(queue) == 1
+
+
+async def test_what_comes_again_and_again_is_slowed_down(queue: WorkQueue[str], clock: Any) -> None:
+    """A controller that hears late of what others do may be what wakes it, though all goes well."""
+    begun = clock.now()
+
+    async def turns(count: int) -> float:
+        for _ in range(count):
+            queue.add("busy")
+            assert await queue.get() == "busy"
+            queue.done("busy")
+        return float((clock.now() - begun).total_seconds())
+
+    assert await turns(TURNS_MAX) == 0
+    queue.add("busy")
+    queue.add("other")
+    assert await _all(queue) == ["other"]
+    assert queue.is_idle
+    assert not queue.is_settled
+    assert await turns(10) == pytest.approx(10 * PAUSE_SECONDS)
+    assert await turns(100) > 5
+
+
+async def test_what_was_busy_and_has_been_quiet_is_not_slowed_down(queue: WorkQueue[str]) -> None:
+    for _ in range(TURNS_MAX):
+        queue.add("a")
+        queue.done(await queue.get())
+    await asyncio.sleep(1)
+    for _ in range(TURNS_LEFT):
+        queue.add("a")
+        assert len(queue) == 1
+        queue.done(await queue.get())
+    queue.add("a")
+    assert len(queue) == 0
+
+    await asyncio.sleep(2)
+    assert await _all(queue) == ["a"]
+    assert queue.is_settled
+    await asyncio.sleep(2)
+    for _ in range(TURNS_MAX):
+        queue.add("a")
+        assert len(queue) == 1
+        queue.done(await queue.get())
 
 
 async def test_after_a_shutdown_waiting_keys_are_drained_and_workers_sent_home(
