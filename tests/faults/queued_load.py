@@ -166,7 +166,10 @@ class QueuedLoad:
                     if self._latest[name] is not seen:
                         continue
                 break
-            self._busy.discard(name)
+        self._busy.discard(name)
+        if (latest := self._latest[name]) is not seen:
+            # It came before the answer, and was left to this.
+            self._go_on(name, latest)
 
     def _ended(self, seen: Object) -> Object:
         now = self._clock.now()

@@ -315,6 +315,10 @@ class Connection(asyncio.Protocol):
         self._end_chunks(self._served)
         self._next()
 
+    def abort(self) -> None:
+        """Of a pushed stream that failed."""
+        self.transport.abort()
+
     def _end_chunks(self, asked: Asked) -> None:
         if not asked.is_old:
             self.transport.write(answers.LAST_CHUNK)

@@ -220,7 +220,11 @@ class Feed:
         due, self._due = self._due, []
         begun = self._clock.monotonic()
         for pushed in due:
-            pushed.write()
+            try:
+                pushed.write()
+            except Exception:  # the others are due too
+                logger.exception("a watch failed")
+                pushed.fail()
         ended = self._clock.monotonic()
         self._rests_until = ended + (ended - begun)
 
@@ -320,6 +324,9 @@ class Sink(Protocol):
     def end(self) -> None:
         """The time of the watch is over."""
 
+    def abort(self) -> None:
+        """Something went wrong: its client starts anew."""
+
 
 class Pushed:
     """A stream on its way into a sink. Whoever owns the sink calls `write` when it has room."""
@@ -378,6 +385,10 @@ class Pushed:
         if not self._is_over:
             self.stop()
             self._sink.end()
+
+    def fail(self) -> None:
+        self.stop()
+        self._sink.abort()
 
     def stop(self) -> None:
         """Its client is gone, or its time is over."""
