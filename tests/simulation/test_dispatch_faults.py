@@ -18,6 +18,13 @@ FIRST = int(os.environ.get("FLEETQUEUE_FIRST_SEED", "0"))
 SEEDS = int(os.environ.get("FLEETQUEUE_DISPATCH_SEEDS", "200"))
 STEP = int(os.environ.get("FLEETQUEUE_SEED_STEP", "1"))
 JOBS = int(os.environ.get("FLEETQUEUE_JOBS", "60"))
+FAILED_ONCE = (403, 498, 643)
+"""They found something: a server that answered before it had its webhooks, a loop without end."""
+
+
+def _seeds() -> list[int]:
+    asked = range(FIRST, FIRST + SEEDS * STEP, STEP)
+    return [*asked, *(seed for seed in FAILED_ONCE if FIRST == 0 and seed not in asked)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +53,7 @@ def nothing_logged() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS * STEP, STEP))
+@pytest.mark.parametrize("seed", _seeds())
 async def test_every_job_ends_once_whatever_breaks(seed: int) -> None:
     async with Fleet(seed) as fleet:
         world = World(fleet, JOBS)
