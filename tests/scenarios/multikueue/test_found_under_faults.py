@@ -114,6 +114,33 @@ async def test_a_set_that_is_switched_off_and_has_no_pods_is_written_once(
     assert await world.sites() == ["worker1"]
 
 
+@pytest.mark.rule("STS-4", "LOST-1", "LOST-6")
+async def test_a_set_that_was_on_hold_waits_for_the_worker_that_may_still_run_it(
+    world: SharedWorld,
+) -> None:
+    """Also after a restart, when nobody remembers which one had it."""
+    await world.begin(workers={"worker1": "4", "worker2": "0"})
+    [made] = stateful("set", Random(0)).objects
+    await world.submit(made)
+    await world.passes(seconds=10)
+    assert await world.sites() == ["worker1"]
+    world.world.cut("worker1")
+    await world.manager.patch(STATEFUL_SET, "set", {"spec": {"replicas": 0}})
+    await world.passes(seconds=10)
+    assert world.manager.restart is not None
+    await world.manager.restart()
+    await world.set_quota(world.workers["worker2"], "4")
+    await world.manager.patch(STATEFUL_SET, "set", {"spec": {"replicas": 1}})
+    await world.passes(seconds=60)
+    assert await world.sites() == ["worker1"]
+    assert await world.pods(world.workers["worker2"]) == []
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert len(await world.sites()) == 1
+    assert (await world.check("set"))[0] == "Ready"
+
+
 @pytest.mark.rule("LOST-2", "FLOW-57", "POD-5", "WH-7")
 async def test_a_group_that_began_anew_is_let_go_though_one_of_its_pods_had_ended(
     world: SharedWorld,

@@ -350,8 +350,11 @@ class DispatchController(Controller[Any]):
             self._had[key] = str(name)
         elif self._had.get(key) in clean:
             self._had[key] = ""
-        was_put_out = status.find_condition(workload, status.EVICTED) is not None
-        return self._had.setdefault(key, None if was_put_out else "")
+        # One that was put on hold was never evicted.
+        known = (
+            status.find_condition(workload, each) for each in (status.ADMITTED, status.EVICTED)
+        )
+        return self._had.setdefault(key, None if any(known) else "")
 
     def _site(self, name: str, subject: Subject) -> Site:
         worker = self._workers.get(name)
