@@ -4,12 +4,14 @@ on again, scale some, and use workers by themselves.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 from tests.support import fault_jobs
 from tests.support.fault_checkers import PODS_HERE, SCALED, Seen, job_name
 
+from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.errors import AlreadyExists, Forbidden, Invalid, KubeError, NotFound
 from fleetqueue.kube.resources import Object, Resource
@@ -19,6 +21,9 @@ from fleetqueue.testing import FleetCluster
 DELETES = 0.6
 """The chance that somebody who thinks of it does take a job back."""
 PROPAGATIONS: tuple[Propagation | None, ...] = (None, "Background", "Foreground", "Orphan")
+FORGETFUL = ("StatefulSet", "LeaderWorkerSet", "Pod")
+"""Kinds that do not tell on the manager that they run elsewhere: a manager that starts again does
+not know it either, once their Workload is deleted."""
 SIZES = (0, 1, 2, 3)
 SCALE_SECONDS_MAX = 600.0
 
@@ -48,7 +53,7 @@ class Users:
         await self._try(self._create())
 
     async def do_something(self) -> None:
-        chosen = [self._delete, self._deactivate, self.activate, self._make_local]
+        chosen = [self._delete, self._deactivate, self.activate, self._make_local, self._withdraw]
         if self._scaled():
             chosen += [self._scale, self._scale]
         await self._try(self._random.choice(chosen)())
@@ -141,6 +146,17 @@ class Users:
             name = _name(self._random.choice(found))
             self._inactive.add(name)
             await self._set_active(name, False)
+
+    async def _withdraw(self) -> None:
+        """The job of a Workload that somebody deletes begins anew."""
+        found = (await self._manager.client.list(kinds.WORKLOAD, "default")).items
+        names = [_name(each) for each in found if not status.is_finished(each)]
+        names = [each for each in names if self._seen.wishes[job_name(each)].kind not in FORGETFUL]
+        if names:
+            name = self._random.choice(names)
+            self._seen.counts["withdrawn"] += 1
+            with suppress(NotFound):
+                await self._manager.client.delete(kinds.WORKLOAD, name, "default")
 
     async def _set_active(self, name: str, is_active: bool) -> None:
         try:

@@ -8,7 +8,7 @@ its own, and finds nothing that was left.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from tests.support import dispatching
@@ -21,6 +21,7 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.embedded.webhooks import DeclaredHook
 from fleetqueue.jobs import registry
 from fleetqueue.kube.client import Client
+from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object, Resource, key_of
@@ -286,7 +287,9 @@ async def evict_copy(world: SharedWorld, side: Side, job: str, reason: str = "Pr
 
 async def remove_all(side: Side, kind: Resource) -> None:
     for obj in (await side.client.list(kind, side.space)).items:
-        await delete(side, kind, str(obj["metadata"]["name"]))
+        # Mirrors go with what they mirror.
+        with suppress(NotFound):
+            await delete(side, kind, str(obj["metadata"]["name"]))
 
 
 async def delete(side: Side, kind: Resource, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from fleetqueue.api.kueue.config import Configuration
 from fleetqueue.api.kueue.config.types import AccessProvider
@@ -59,6 +60,11 @@ class DispatchSettings:
     tolerates_missing_kinds: bool = False
     """Whether a worker that lacks a kind of job is used for the others."""
     gates: DispatchGates = field(default_factory=DispatchGates)
+
+    def seconds_left(self, lost_since: datetime | None, now: datetime) -> float:
+        """How long a worker that is lost may still come back; None: it was lost just now."""
+        until = (lost_since or now) + timedelta(seconds=self.worker_lost_seconds)
+        return (until - now).total_seconds()
 
 
 def read_settings(

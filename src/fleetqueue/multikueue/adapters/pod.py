@@ -53,8 +53,8 @@ def copy_status(copying: Copying) -> Copied:
 
 
 def reset(pod: Object) -> Object | None:
-    """A pod that waits for a node, as it did before."""
-    if states.phase_of(pod) != "Running":
+    """A pod that waits for a node, as it did before; one without gates runs here."""
+    if states.phase_of(pod) != "Running" or not states.is_gated(pod):
         return None
     status = pod["status"]
     kept = {name: value for name, value in status.items() if name not in _OF_A_NODE}

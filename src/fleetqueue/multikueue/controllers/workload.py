@@ -1,7 +1,7 @@
 """Takes every workload that has a MultiKueue check through its flow: looks, asks, does."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -33,8 +33,9 @@ from fleetqueue.multikueue.dispatcher import Dispatcher
 from fleetqueue.multikueue.errands import Errands
 from fleetqueue.multikueue.flow import deciding
 from fleetqueue.multikueue.flow.situation import Site, Situation
-from fleetqueue.multikueue.flow.steps import Decision
+from fleetqueue.multikueue.flow.steps import REASON, Decision
 from fleetqueue.multikueue.hands import Hands, Refused, Subject
+from fleetqueue.multikueue.left_jobs import LeftJobs
 from fleetqueue.multikueue.offers import Offers
 from fleetqueue.multikueue.preflight import needed_by
 from fleetqueue.multikueue.settings import DispatchSettings
@@ -82,8 +83,7 @@ class DispatchController(Controller[Any]):
         self._hands = Hands(cluster, self._source, workers, adapters, settings, metrics, farewell)
         self._known: dict[Key, Adapter] = {}
         """By workload: how its mirrors are removed when it is gone."""
-        self._jobs: dict[Key, list[tuple[Key, str]]] = {}
-        """By workload: the names and uids of the jobs that may tell of mirrors."""
+        self._left = LeftJobs(self._source, workers, settings)
         self._uids: dict[Key, str] = {}
         self._had: dict[Key, str | None] = {}
         """By workload: the worker that had it last; None where that was before our time."""
@@ -116,7 +116,8 @@ class DispatchController(Controller[Any]):
         yield Watch(kinds.CONFIG, self._of_config, when=_spec_changed, after=after)
         for adapter in self._adapters.values():
             if self._cluster_follows(adapter.resource):
-                yield Watch(adapter.resource, self._of_job, when=_spec_changed)
+                of_job = partial(self._of_job, adapter)
+                yield Watch(adapter.resource, of_job, when=_spec_changed)
 
     def _cluster_follows(self, kind: Resource) -> bool:
         return kind in set(self._cluster.followed())
@@ -136,7 +137,7 @@ class DispatchController(Controller[Any]):
                 queue.add_after(key, after, priority)
 
         def on_state(worker: str) -> None:
-            for key in self._of_worker(worker):
+            for key in (*self._of_worker(worker), *self._left.waiting):
                 queue.add_after(key, after)
 
         self._workers.listen(on_change, on_state)
@@ -165,8 +166,13 @@ class DispatchController(Controller[Any]):
                     if found is not None and _is_under_way(found):
                         yield key
 
-    def _of_job(self, job: Object) -> Iterable[Key]:
-        return map(key_of, self._source.found(checks.BY_OWNER, job["metadata"].get("uid") or ""))
+    def _of_job(self, adapter: Adapter, job: Object) -> Iterable[Key]:
+        found = self._source.found(checks.BY_OWNER, job["metadata"].get("uid") or "")
+        if found or (left := self._left.found(adapter, job)) is None:
+            return map(key_of, found)
+        self._known.setdefault(left, adapter)
+        self._had.setdefault(left, None)
+        return [left]
 
     def _of_remote(self, kind: Resource, obj: Object) -> Iterable[Key]:
         if kind == kinds.WORKLOAD:
@@ -189,6 +195,8 @@ class DispatchController(Controller[Any]):
         if check["state"] == "Rejected":
             return DONE
         self._known[key_of(workload)] = found
+        if is_deleting(workload):
+            self._remember(workload, found.jobs(workload, self._source, self._settings))
         if is_deleting(workload) or self._has_leftovers(workload):
             self._hands.remove_everywhere(key_of(workload), found)
             return DONE
@@ -253,23 +261,26 @@ class DispatchController(Controller[Any]):
         if adapter is None:
             return DONE
         is_left = self._hands.remove_everywhere(key, adapter)
-        await self._hands.forget(key, adapter, self._left_jobs(key, adapter))
+        jobs, lost = self._left.of(key, adapter), self._left.lost(self._had.get(key, ""))
+        wait = self._left.seconds_left(lost, self._cluster.clock.now())
+        if jobs and wait > 0:
+            self._tell_waiting(key, jobs, lost)
+            return Result(timedelta(seconds=wait))
+        await self._hands.forget(key, adapter, jobs)
         if not is_left:
             del self._known[key]
-            self._jobs.pop(key, None)
+            self._left.forget(key)
             for known in (self._uids, self._stale, self._had, self._put_out, self._notes):
                 known.pop(key, None)
         return DONE
 
-    def _left_jobs(self, key: Key, adapter: Adapter) -> list[Object]:
-        """Jobs that lost their workload: they get another when they do not seem to run any more."""
-        known = self._jobs.get(key) or ()
-        found = [(self._source.get(adapter.resource, *job), uid) for job, uid in known]
-        return [
-            job
-            for job, uid in found
-            if job is not None and uid_of(job) == uid and not is_deleting(job)
-        ]
+    def _tell_waiting(self, key: Key, jobs: Iterable[Object], lost: Iterable[str]) -> None:
+        if key not in self._left.waiting:
+            self._left.waiting.add(key)
+            names = ", ".join(f'"{name}"' for name in lost)
+            text = f"The Workload was deleted, and the job may still run on {names}: it waits"
+            for job in jobs:
+                self._hands.event(job, "Warning", REASON, f"{text} until that can be asked")
 
     async def _subject(self, workload: Object, check: Object, adapter: Adapter) -> Subject | None:
         jobs = adapter.jobs(workload, self._source, self._settings)
@@ -278,7 +289,6 @@ class DispatchController(Controller[Any]):
             if status.is_finished(workload):
                 self._hands.remove_everywhere(key_of(workload), adapter)
             return None
-        self._jobs[key_of(workload)] = [(key_of(job), uid_of(job)) for job in jobs]
         why = handed_over(adapter, jobs[0])
         if why:
             text = f"The owner is not managed by Kueue: {why}"
@@ -290,6 +300,7 @@ class DispatchController(Controller[Any]):
         return Subject(workload, check, adapter, jobs, configured)
 
     def _situation(self, subject: Subject) -> Situation:
+        self._remember(subject.workload, subject.jobs)
         adapter, configured = subject.adapter, set(subject.configured)
         if subject.check["state"] != "Ready":
             self._put_out.pop(subject.key, None)
@@ -346,15 +357,21 @@ class DispatchController(Controller[Any]):
         """The Workload itself forgets it when it is put out; we do when nothing is left there."""
         key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
         clean = [site.name for site in sites if site.is_connected and site.is_clean]
-        if name:
-            self._had[key] = str(name)
-        elif self._had.get(key) in clean:
+        if not name and self._had[key] in clean:
             self._had[key] = ""
+        return self._had[key]
+
+    def _remember(self, workload: Object, jobs: Sequence[Object]) -> None:
+        """What it is for and who has it, or had it last: that is asked when it is gone."""
+        key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
+        self._left.remember(key, jobs)
+        if name:
+            self._had[key] = "" if status.is_finished(workload) else str(name)
         # One that was put on hold was never evicted.
         known = (
             status.find_condition(workload, each) for each in (status.ADMITTED, status.EVICTED)
         )
-        return self._had.setdefault(key, None if any(known) else "")
+        self._had.setdefault(key, None if any(known) else "")
 
     def _site(self, name: str, subject: Subject) -> Site:
         worker = self._workers.get(name)

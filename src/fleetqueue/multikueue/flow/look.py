@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
@@ -92,10 +92,7 @@ class Look:
 
 
 def seconds_left(seen: Situation, site: Site) -> float:
-    """How long a worker that is lost may still come back."""
-    since = site.lost_since or seen.now
-    until = since + timedelta(seconds=seen.settings.worker_lost_seconds)
-    return (until - seen.now).total_seconds()
+    return seen.settings.seconds_left(site.lost_since, seen.now)
 
 
 def nominated(workload: Object) -> list[str]:

@@ -125,6 +125,7 @@ def test_a_pod_of_a_lost_worker_waits_again() -> None:
         ("PodScheduled", "SchedulingGated")
     ]
     assert POD.reset(pod()) is None
+    assert POD.reset(pod(gated=False, status=RUNS)) is None, "it runs here"
 
 
 # Sets

@@ -1,0 +1,152 @@
+"""Somebody deletes the Workload of a job that was dispatched, and the job lives on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+import pytest_asyncio
+from tests.support import shared_world
+from tests.support.dispatching import job
+from tests.support.fault_jobs import PODS, pod_of
+from tests.support.fault_serving import STATEFUL_SETS, stateful
+from tests.support.shared_world import SharedWorld
+
+from fleetqueue.kube.resources import Object
+from fleetqueue.multikueue import kinds
+from fleetqueue.runtime.kinds import JOB
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.rule("FLOW-62", "LOST-1")]
+WAITS = (
+    'The Workload was deleted, and the job may still run on "worker1": it waits until that can be'
+    " asked"
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world() -> AsyncIterator[SharedWorld]:
+    async with shared_world.start(PODS, STATEFUL_SETS) as made:
+        yield made
+
+
+async def start(world: SharedWorld, made: Object) -> str:
+    """The name of the Workload of a job that runs on worker1; it could run on worker2 as well."""
+    await world.begin(workers={"worker1": "4", "worker2": "0"})
+    await world.passes(minutes=16)  # A worker that the test before has lost is back.
+    await world.submit(made)
+    await world.passes(seconds=10)
+    assert await world.sites() == ["worker1"]
+    await world.set_quota(world.workers["worker2"], "4")
+    return str((await world.workload(made["metadata"]["name"]))["metadata"]["name"])
+
+
+async def lose(world: SharedWorld, workload: str) -> None:
+    """It goes while the manager is down."""
+    assert world.manager.restart is not None
+    restarting = asyncio.ensure_future(world.manager.restart())
+    patch = {"metadata": {"finalizers": None}}
+    await world.manager.client.patch(kinds.WORKLOAD, workload, patch, "default")
+    await world.manager.client.delete(kinds.WORKLOAD, workload, "default")
+    await restarting
+
+
+async def running(world: SharedWorld) -> list[str]:
+    """The workers that have pods."""
+    return [name for name, side in world.workers.items() if await world.pods(side)]
+
+
+async def test_a_job_goes_on_with_another(world: SharedWorld) -> None:
+    before = await start(world, job("one"))
+    uid = (await world.workload("one"))["metadata"]["uid"]
+    await world.manager.delete(kinds.WORKLOAD, before)
+    await world.passes(seconds=20)
+    assert (await world.workload("one"))["metadata"]["uid"] != uid
+    assert (await world.check("one"))[0] == "Ready"
+    assert len(await running(world)) == 1
+
+
+@pytest.mark.parametrize(
+    "made", [job("one"), stateful("set", Random(0)).objects[0]], ids=["Job", "StatefulSet"]
+)
+async def test_a_job_waits_for_the_worker_that_may_still_run_it(
+    world: SharedWorld, made: Object
+) -> None:
+    workload = await start(world, made)
+    world.world.cut("worker1")
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert len(await running(world)) == 1
+    assert (await world.check(made["metadata"]["name"]))[0] == "Ready"
+
+
+async def test_it_is_said_once_that_a_job_waits(world: SharedWorld) -> None:
+    workload = await start(world, job("told"))
+    world.world.cut("worker1")
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(minutes=5)
+    assert (await world.manager.events("told")).count(("Warning", "MultiKueue", WAITS)) == 1
+
+
+async def test_a_job_that_has_ended_waits_for_nobody(world: SharedWorld) -> None:
+    workload = await start(world, job("ended", run_seconds="15"))
+    await world.passes(minutes=1)
+    assert "Finished" in await world.conditions("ended")
+    world.world.cut("worker1")
+    await world.passes(minutes=1)
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(minutes=5)
+    assert not [each for each in await world.manager.events("ended") if each[2] == WAITS]
+
+
+async def test_a_worker_that_does_not_come_back_is_given_up(world: SharedWorld) -> None:
+    workload = await start(world, job("one"))
+    world.world.cut("worker1")
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(minutes=16)
+    assert (await world.told("one"))["clusterName"] == "worker2"
+    assert await running(world) == ["worker1", "worker2"]
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert await running(world) == ["worker2"]
+
+
+async def test_other_workers_that_are_lost_delay_nobody(world: SharedWorld) -> None:
+    workload = await start(world, job("one"))
+    world.world.cut("worker2")
+    await world.passes(seconds=30)
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(seconds=20)
+    assert (await world.told("one"))["clusterName"] == "worker1"
+    assert await running(world) == ["worker1"]
+
+
+@pytest.mark.parametrize(
+    "made", [job("one"), pod_of("one", Random(0), run_seconds="600")], ids=["Job", "Pod"]
+)
+async def test_a_job_is_found_that_lost_it_while_the_manager_was_down(
+    world: SharedWorld, made: Object
+) -> None:
+    workload = await start(world, made)
+    await lose(world, workload)
+    await world.passes(minutes=2)
+    assert (await world.check("one"))[0] == "Ready"
+    assert len(await running(world)) == 1
+
+
+async def test_a_job_that_lost_it_waits_after_a_restart_too(world: SharedWorld) -> None:
+    workload = await start(world, job("one"))
+    world.world.cut("worker1")
+    await lose(world, workload)
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+    assert (await world.manager.get(JOB, "one"))["status"]["active"] == 1
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert (await world.check("one"))[0] == "Ready"
+    assert len(await running(world)) == 1
