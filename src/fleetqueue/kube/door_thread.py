@@ -3,12 +3,15 @@ with, API servers get their answers.
 """
 
 import asyncio
+import logging
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
 
 from fleetqueue.base.loops import new_runner
 from fleetqueue.kube.review_door import ReviewDoor
+
+log = logging.getLogger(__name__)
 
 
 class DoorThread:
@@ -40,6 +43,8 @@ class DoorThread:
         except BaseException as error:
             if not self._opened.done():
                 self._opened.set_exception(error)
+            else:
+                log.exception("webhooks are not answered any more")
         finally:
             self._ended.set_result(None)
 
