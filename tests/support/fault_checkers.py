@@ -77,6 +77,10 @@ class Seen:
     story: Story = field(default_factory=Story)
     deleted: set[str] = field(default_factory=set)
     """Jobs that were taken away from the manager."""
+    withdrawn: set[str] = field(default_factory=set)
+    """Jobs whose Workload was deleted: one that has ended by then gets no other."""
+    ended: set[str] = field(default_factory=set)
+    """Of these, the ones that have ended as they say themselves."""
     problems: list[str] = field(default_factory=list)
     finished: dict[str, str] = field(default_factory=dict)
     """By job: with which reason its Workload finished on the manager."""
@@ -119,6 +123,8 @@ class Seen:
         wish = self.wishes[job_name(name)]
         if obj["kind"] == wish.kind and wish.serves:
             self._sizes[wish.name] = int(obj["spec"].get("replicas") or 0)
+        if obj["kind"] == wish.kind and wish.name in self.withdrawn and has_ended(obj):
+            self.ended.add(wish.name)
         if obj["kind"] != "Pod":
             return
         is_leaving = is_gone or bool(obj["metadata"].get("deletionTimestamp"))
@@ -295,17 +301,20 @@ def is_gated(pod: Object) -> bool:
 
 def is_active(obj: Object) -> bool:
     """Unsuspended, unfinished, and not told to go."""
-    if obj["metadata"].get("deletionTimestamp"):
+    if obj["metadata"].get("deletionTimestamp") or has_ended(obj):
         return False
-    state = obj.get("status") or {}
     if obj["kind"] == "Pod":
-        return not is_gated(obj) and state.get("phase") not in ENDS
-    if obj["kind"] in SUSPEND and paths.get(obj, SUSPEND[obj["kind"]]):
-        return False
-    conditions = state.get("conditions") or ()
-    has_ended = any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
+        return not is_gated(obj)
+    return not (obj["kind"] in SUSPEND and paths.get(obj, SUSPEND[obj["kind"]]))
+
+
+def has_ended(obj: Object) -> bool:
+    state = obj.get("status") or {}
     phases = {state.get("phase"), state.get("jobDeploymentStatus")}
-    return not has_ended and not phases & ENDS
+    if obj["kind"] == "Pod" or phases & ENDS:
+        return bool(phases & ENDS)
+    conditions = state.get("conditions") or ()
+    return any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
 
 
 def job_of(obj: Object) -> str:

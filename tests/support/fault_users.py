@@ -154,7 +154,7 @@ class Users:
         names = [each for each in names if self._seen.wishes[job_name(each)].kind not in FORGETFUL]
         if names:
             name = self._random.choice(names)
-            self._seen.counts["withdrawn"] += 1
+            self._seen.withdrawn.add(job_name(name))
             with suppress(NotFound):
                 await self._manager.client.delete(kinds.WORKLOAD, name, "default")
 

@@ -33,6 +33,7 @@ from fleetqueue.jobs import registry
 from fleetqueue.jobs.kind import JobKind
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.events import EventRecorder
+from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import controller_of
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object, Resource, uid_of
@@ -325,15 +326,16 @@ class World:
     def unfinished(self) -> set[str]:
         """Of those that serve, the ones that do not yet."""
         done = {name for name in self.serving() if self.seen.serves(name)}
-        return self.wishes.keys() - self.seen.finished.keys() - self.seen.deleted - done
+        over = self.seen.finished.keys() | self.seen.ended | self.seen.deleted
+        return self.wishes.keys() - over - done
 
     def serving(self) -> set[str]:
         """Jobs that have to go on."""
         return {wish.name for wish in self.wishes.values() if wish.serves} - self.seen.deleted
 
     def leftovers(self) -> list[str]:
-        """Of what managers sent, on all workers, and of what was made of it; of jobs that served,
-        also on the manager.
+        """Of what managers sent, on all workers, and of what was made of it; on the manager, of
+        jobs that served, and what was deleted and does not go.
         """
         there = [
             (worker, obj)
@@ -344,7 +346,7 @@ class World:
         here = [
             (MANAGER, obj)
             for obj in self.rows[MANAGER].objects()
-            if self.wishes[job_name(obj["metadata"]["name"])].serves
+            if self.wishes[job_name(obj["metadata"]["name"])].serves or is_deleting(obj)
             if not (obj["kind"] == "Workload" and status.is_finished(obj))
         ]
         return [

@@ -46,9 +46,13 @@ def _after_finish(here: Pass) -> Plan | None:
 
 
 def _while_deleted(here: Pass) -> Plan | None:
+    """What has ended before anybody finished its Workload has nothing to stop, and could not be
+    put back as it was.
+    """
     if not is_deleting(here.workload):
         return None
-    steps = _stop(here, "Workload is deleted", "WorkloadDeleted")
+    has_ended = here.kind.verdict(here.sight) is not None
+    steps = [] if has_ended else _stop(here, "Workload is deleted", "WorkloadDeleted")
     return Plan([*steps, *release_finalizer(here.workload)])
 
 

@@ -160,6 +160,19 @@ def test_a_workload_that_is_deleted_does_not_wait_for_owners_that_are_gone() -> 
     assert (waiting.steps, waiting.after) == ([], 5)
 
 
+@pytest.mark.rule("jobs A.18")
+def test_a_job_that_has_ended_is_not_stopped_when_its_workload_is_deleted() -> None:
+    """It could not be put back as it was, and its Workload would never go."""
+    workload = admitted(created(job()))
+    workload["metadata"]["deletionTimestamp"] = format_time(NOW)
+    assert [reason for reason, _ in told(decide(running(), workload))] == ["Stopped"]
+
+    done = running(status={"conditions": [{"type": "Complete", "status": "True"}]})
+    [step] = decide(done, workload).steps
+    assert isinstance(step, Patch)
+    assert step.patch["metadata"]["finalizers"] in (None, [])
+
+
 PARENT = thing(
     "jobset.x-k8s.io/v1alpha2", "JobSet", "parent", labels={f"{K}/queue-name": "lq"}, spec={}
 )
