@@ -105,6 +105,8 @@ class Seen:
     """Pods that are deleted on the manager."""
     _pods: dict[Place, str] = field(default_factory=dict)
     """By cluster and name: the uid of the last pod that a manager made there."""
+    _mirrors: dict[Place, str] = field(default_factory=dict)
+    """By worker and job: the uid of the last mirror."""
     _sizes: dict[str, int] = field(default_factory=dict)
     """By job that can be scaled: how many pods it is to have."""
 
@@ -167,11 +169,11 @@ class Seen:
         mirror = (cluster, str(obj["metadata"]["name"]))
         if is_gone:
             self._present[name].discard(mirror)
-            self._forget_pods((cluster, name), obj)
             if not any(worker == cluster for worker, _ in self._present[name]):
                 self._given_up.discard((cluster, name))
         else:
             self._present[name].add(mirror)
+            self._forget_pods((cluster, name), obj)
         if is_gone or not is_active(obj):
             self._active[name].discard(mirror)
             return
@@ -193,8 +195,12 @@ class Seen:
             self._failed[job].discard(before)
 
     def _forget_pods(self, place: Place, mirror: Object) -> None:
-        """What ran for a mirror that is gone counts for none that is made after it."""
-        if mirror["kind"] != "Pod":
+        """What ran for a mirror that is gone counts until there is another: its copy may still
+        tell of it.
+        """
+        uid = str(mirror["metadata"]["uid"])
+        before, self._mirrors[place] = self._mirrors.get(place, uid), uid
+        if before != uid and mirror["kind"] != "Pod":
             self._succeeded[place].clear()
             self._failed[place].clear()
 
