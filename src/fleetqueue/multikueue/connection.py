@@ -156,9 +156,8 @@ class Connection:
         self._is_trying = self.next_at is None
 
     def drop(self) -> None:
-        """Nobody knows how to get there any more."""
+        """Nobody knows how to get there any more; what went wrong before still holds then."""
         self._end()
-        self.error = ""
 
     async def close(self) -> None:
         self._end()

@@ -4,6 +4,7 @@ they change.
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ def allowed_path(path: str, directory: str) -> str:
     """The file itself, with all links resolved, if it is inside of the directory."""
     if not path:
         raise BadPath("kubeconfig path must not be empty")
-    clean = os.path.normpath(path)
+    clean = re.sub("^//", "/", os.path.normpath(path))  # POSIX gives two slashes a meaning.
     if ".." in Path(clean).parts:
         raise BadPath(f'{OUTSIDE}: path contains ".."')
     if not os.path.isabs(clean):

@@ -13,6 +13,7 @@ from fleetqueue.kube import kubeconfig
 from fleetqueue.kube.errors import BadKubeconfig
 from fleetqueue.kube.kubeconfig import Access, Kubeconfig
 from fleetqueue.kube.kubeconfig_entries import ContextEntry, UserEntry
+from fleetqueue.multikueue import usable_kubeconfig as usable
 
 UNPARSED = "failed to parse kubeconfig(apiconfig): "
 NOTHING_SAID = (
@@ -72,11 +73,14 @@ def with_scheme(server: str) -> str:
 def _parsed(content: bytes) -> Kubeconfig:
     try:
         text = content.decode()
-        return kubeconfig.parse(text)
+        found = kubeconfig.parse(text)
     except UnicodeDecodeError as error:
         raise Unsafe(f"{UNPARSED}{error}") from error
     except BadKubeconfig as error:
         raise Unsafe(f"{UNPARSED}{_not_an_object(text) or _parser_text(error)}") from error
+    if fault := usable.encoding_fault(found):
+        raise Unsafe(f"{UNPARSED}{fault}")
+    return found
 
 
 def _not_an_object(text: str) -> str:
@@ -94,11 +98,13 @@ def _check_entries(found: Kubeconfig) -> None:
     for name, cluster in found.clusters.items():
         if cluster.insecure_skip_tls_verify:
             raise Unsafe(f"insecure TLS verification is not allowed for cluster {name}")
+    for name, cluster in found.clusters.items():
         if cluster.certificate_authority:
             raise Unsafe(
                 "certificate-authority file paths are not allowed, "
                 f"use certificate-authority-data for cluster {name}"
             )
+    for name, cluster in found.clusters.items():
         if not cluster.server:
             raise Unsafe(f"server URL is required for cluster {name}")
 
@@ -117,6 +123,9 @@ def _effective(found: Kubeconfig) -> tuple[Access, UserEntry]:
     """
     context = _current(found)
     user = found.users.get(context.user)
+    cluster = found.clusters[context.cluster]
+    if fault := usable.fault(context.user, user or UserEntry(), context.cluster, cluster):
+        raise Unsafe(fault)
     clusters = {
         name: msgspec.structs.replace(cluster, server=with_scheme(cluster.server))
         for name, cluster in found.clusters.items()

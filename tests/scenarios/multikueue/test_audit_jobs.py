@@ -81,6 +81,24 @@ async def test_nobody_is_told_that_a_job_waits_which_is_on_its_way_out(world: Sh
     assert "PendingOnWorkers" not in reasons
 
 
+@pytest.mark.rule("IMP-11")
+async def test_why_a_job_waits_is_told_when_all_have_been_asked(world: SharedWorld) -> None:
+    """One that admits it at once has not spoken when another cannot run it."""
+    await world.begin(workers={"worker1": "0", "worker2": "4"})
+    await world.submit(job("taken"))
+    await world.passes(seconds=3)
+    await world.submit(job("waits", cpu="7"))
+    await world.passes(seconds=3)
+
+    told = {}
+    for name in ("taken", "waits"):
+        events = await world.manager.events(key_of(await world.workload(name)).name)
+        told[name] = [text for _, reason, text in events if reason == "PendingOnWorkers"]
+    assert told["taken"] == []
+    assert told["waits"]
+    assert all("worker1: " in why and "worker2: " in why for why in told["waits"])
+
+
 async def _defaulted(world: SharedWorld) -> Object:
     """The template of a job as the API server completes it."""
     plain = {**job("sample"), "metadata": {"name": "sample", "namespace": SPACE}}

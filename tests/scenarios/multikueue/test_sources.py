@@ -166,6 +166,13 @@ async def test_a_trouble_that_follows_failed_attempts_tells_of_them(fleet: Fleet
     assert told[:2] == ("False", "BadKubeConfig")
     assert told[2].startswith(f"{text}next connection attempt: ")
 
+    # It says the same when it is back: what was tried before is what keeps the worker away.
+    await world.manager.client.create(dispatching.kubeconfig_secret("worker1"))
+    await world.settle()
+    told = await world.activity("worker1")
+    assert told is not None
+    assert told[1] == "ClientConnectionFailed"
+
 
 @pytest.mark.rule("MKC-3")
 @pytest.mark.rule("CRED-3")

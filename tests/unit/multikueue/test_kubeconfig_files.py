@@ -75,6 +75,7 @@ def test_a_file_must_be_inside_of_the_directory_when_all_links_are_resolved(
     assert said(allowed / "link", allowed) == f'{OUTSIDE}"{outside}" is not under "{allowed}"'
     assert isinstance(kubeconfig_files.load(f"{allowed}/inner", settings(allowed)), Found)
     assert isinstance(kubeconfig_files.load(f"{allowed}/./real", settings(allowed)), Found)
+    assert isinstance(kubeconfig_files.load(f"/{allowed}/real", settings(allowed)), Found)
 
 
 @pytest.mark.rule("CRED-4")

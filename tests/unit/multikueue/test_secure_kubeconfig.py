@@ -9,6 +9,8 @@ import yaml
 from fleetqueue.multikueue import secure_kubeconfig
 from fleetqueue.multikueue.secure_kubeconfig import NO_OBJECT, NOTHING_SAID, UNPARSED, Unsafe
 
+INVALID = "invalid configuration: "
+PLUGINS = "client.authentication.k8s.io"
 DATA = base64.b64encode(b"pem").decode()
 
 
@@ -87,7 +89,39 @@ REFUSED = {
     "no context":           (config(**{"current-context": "y"}),
                              "context was not found for specified context: y"),
     "not base64":           (config(cluster={"certificate-authority-data": "?"}),
-                             "this is not base64"),
+                             f"{UNPARSED}illegal base64 data at input byte 0"),
+    "another's is not":     (config(users=[{"name": "o", "user": {"client-key-data": "abc\nd="}}]),
+                             f"{UNPARSED}illegal base64 data at input byte 5"),
+    "a token and a name":   (config(user={"token": "t", "username": "a"}),
+                             f"{INVALID}more than one authentication method found for u;"
+                             " found [token basicAuth], only one is allowed"),
+    "a certificate alone":  (config(user={"client-certificate-data": DATA}),
+                             f"{INVALID}client-key-data or client-key must be specified for u"
+                             " to use the clientCert authentication method."),
+    "groups of nobody":     (config(user={"token": "t", "as-groups": ["g"]}),
+                             f"{INVALID}requesting uid, groups or user-extra for u"
+                             " without impersonating a user"),
+    "a strange proxy":      (config(cluster={"proxy-url": "nonsense"}),
+                             f"{INVALID}invalid 'proxy-url' \"nonsense\" for cluster \"c\":"
+                             ' unsupported scheme "", must be http, https, or socks5'),
+    "half a proxy":         (config(cluster={"proxy-url": "http://[fd00::1"}),
+                             f"{INVALID}invalid 'proxy-url' \"http://[fd00::1\" for cluster \"c\":"
+                             " could not parse: http://[fd00::1"),
+    "a program that asks":  (config(user={"exec": {"command": "x", "apiVersion": f"{PLUGINS}/v1"}}),
+                             f"{INVALID}interactiveMode must be specified for u"
+                             " to use exec authentication plugin"),
+    "a program and more":   (config(user={"exec": {"command": "", "env": [{"name": ""}],
+                                                   "interactiveMode": "May"},
+                                          "auth-provider": {"name": "gcp"}}),
+                             f"{INVALID}[authProvider cannot be provided in combination with an"
+                             " exec plugin for u,"
+                             " command must be specified for u to use exec authentication plugin,"
+                             " apiVersion must be specified for u to use exec authentication"
+                             " plugin, env variable name must be specified for u to use exec"
+                             ' authentication plugin, invalid interactiveMode for u: "May"]'),
+    "an old program":       (config(user={"exec": {"command": "x",
+                                                   "apiVersion": f"{PLUGINS}/v1beta1"}}),
+                             "exec plugins are not allowed"),
     "a strange host":       (config(cluster={"server": "https://a_b:6443"}),
                              "untrusted server endpoint"),
     "no host":              (config(cluster={"server": "https://:6443"}),
@@ -115,9 +149,16 @@ FIRST = {
     "the host before the password":       (config(cluster={"server": "https://a_b"},
                                                   user={"username": "a", "password": "b"}),
                                            "untrusted server endpoint"),
-    "the program before the provider":    (config(user={"auth-provider": {"name": "gcp"},
-                                                        "exec": {"command": "x"}}),
-                                           "exec plugins are not allowed"),
+    "one cluster before another":         (config(cluster={"certificate-authority": "/a"},
+                                                  clusters=[{"name": "d", "cluster": {
+                                                      "insecure-skip-tls-verify": True}}]),
+                                           "insecure TLS verification is not allowed for "
+                                           "cluster d"),
+    "an authority before a server":       (config(cluster={"server": ""},
+                                                  clusters=[{"name": "d", "cluster": {
+                                                      "certificate-authority": "/a"}}]),
+                                           "certificate-authority file paths are not allowed, "
+                                           "use certificate-authority-data for cluster d"),
     "the password before plain http":     (config(cluster={"server": "http://worker"},
                                                   user={"username": "a", "password": "b"}),
                                            "basic auth is not allowed"),

@@ -32,6 +32,7 @@ from fleetqueue.multikueue.components import component_of
 from fleetqueue.multikueue.dispatcher import Dispatcher
 from fleetqueue.multikueue.errands import Errands
 from fleetqueue.multikueue.flow import deciding
+from fleetqueue.multikueue.flow.look import nominated
 from fleetqueue.multikueue.flow.situation import Site, Situation
 from fleetqueue.multikueue.flow.steps import REASON, Decision
 from fleetqueue.multikueue.hands import Hands, Refused, Subject
@@ -420,7 +421,9 @@ class DispatchController(Controller[Any]):
         workload, adapter = subject.workload, subject.adapter
         found = self._offers.standings(workload, adapter, subject.jobs, seen.sites)
         names = reasons(found)
+        asked = nominated(workload) or [site.name for site in seen.sites]
         is_open = any(reason in UNDECIDED for _, reason in names)
+        is_open |= not {*asked} <= {worker for worker, _ in names}
         if not found or is_open or self._standings.get(subject.key) == names:
             return
         self._standings[subject.key] = names
