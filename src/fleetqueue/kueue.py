@@ -118,7 +118,7 @@ def read_options(
             config = _with_every_kind(config)
     if wanted and config.feature_gates:
         raise InvalidInput(gates.BOTH_GIVEN)
-    if errors := validate_configuration(config) or list(_second_adapters(config)):
+    if errors := [*validate_configuration(config), *_second_adapters(config)]:
         raise InvalidInput(f"the configuration is wrong: {aggregate(errors)}")
     return KueueOptions(config, gates.resolve(wanted or config.feature_gates), blueprints or {})
 

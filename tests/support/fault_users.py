@@ -21,9 +21,8 @@ from fleetqueue.testing import FleetCluster
 DELETES = 0.6
 """The chance that somebody who thinks of it does take a job back."""
 PROPAGATIONS: tuple[Propagation | None, ...] = (None, "Background", "Foreground", "Orphan")
-FORGETFUL = ("StatefulSet", "LeaderWorkerSet", "Pod")
-"""Kinds that do not tell on the manager that they run elsewhere: a manager that starts again does
-not know it either, once their Workload is deleted."""
+ENDS_WITH_IT = "Pod"
+"""A group whose Workload is deleted is deleted itself."""
 SIZES = (0, 1, 2, 3)
 SCALE_SECONDS_MAX = 600.0
 
@@ -151,12 +150,15 @@ class Users:
         """The job of a Workload that somebody deletes begins anew."""
         found = (await self._manager.client.list(kinds.WORKLOAD, "default")).items
         names = [_name(each) for each in found if not status.is_finished(each)]
-        names = [each for each in names if self._seen.wishes[job_name(each)].kind not in FORGETFUL]
+        names = [each for each in names if self._kind_of(each) != ENDS_WITH_IT]
         if names:
             name = self._random.choice(names)
             self._seen.withdrawn.add(job_name(name))
             with suppress(NotFound):
                 await self._manager.client.delete(kinds.WORKLOAD, name, "default")
+
+    def _kind_of(self, name: str) -> str:
+        return self._seen.wishes[job_name(name)].kind
 
     async def _set_active(self, name: str, is_active: bool) -> None:
         try:

@@ -134,6 +134,7 @@ def test_a_gate_without_a_value_is_refused(text: str) -> None:
 def test_a_kind_has_one_adapter(frameworks: str, name: str, is_refused: bool) -> None:
     text = f"integrations: {{frameworks: {frameworks}}}\n"
     text += f"multiKueue: {{externalFrameworks: [{{name: Foo.v1.a.io}}, {{name: {name}}}]}}\n"
+    also = text.replace("{externalFrameworks", "{gcInterval: -1s, externalFrameworks")
     if not is_refused:
         assert read_options(HEAD + text)
         return
@@ -143,3 +144,5 @@ def test_a_kind_has_one_adapter(frameworks: str, name: str, is_refused: bool) ->
         f'multiKueue.externalFrameworks[1].name: Invalid value: "{name}":'
         " conflicts with a built-in MultiKueue adapter"
     ) in str(refused.value)
+    with pytest.raises(InvalidInput, match=r"gcInterval.*conflicts with a built-in"):
+        read_options(HEAD + also)

@@ -43,6 +43,10 @@ Mirror: TypeAlias = Callable[[Object, Object, DispatchSettings], Object]
 """Given a job and its Workload: what is created on the worker."""
 
 
+def nothing_told(job: Object) -> None:
+    """Of a job that says nothing of what runs elsewhere, nothing is to be taken back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
     """One kind of job."""
@@ -60,7 +64,7 @@ class Adapter:
     """Whether all that a mirror will ever tell is told; False also where nobody can say."""
     forward: Callable[[Copying], Object | None] = lambda copying: None
     """A merge patch that brings the mirror up to the job; None where there is nothing to bring."""
-    reset: Callable[[Object], Object | None] = lambda job: None
+    reset: Callable[[Object], Object | None] = nothing_told
     """Given a local job whose worker is lost: its status without what ran there, so that it counts
     as stopped; None where nothing in it says that anything runs."""
     is_held: Callable[[Object], bool] = lambda job: False
@@ -75,6 +79,11 @@ class Adapter:
     """Whether one job has several Workloads, which all go to the same worker."""
     disabled: str = ""
     """Why no job of the kind is sent anywhere, though the configuration names it."""
+
+    @property
+    def tells_activity(self) -> bool:
+        """Whether a local job tells that it runs elsewhere."""
+        return self.reset is not nothing_told
 
     @property
     def title(self) -> str:

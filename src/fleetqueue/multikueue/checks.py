@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from fleetqueue.api.kueue import admission_status as status
-from fleetqueue.kube.resources import Object
+from fleetqueue.api.meta import Key
+from fleetqueue.kube.resources import Object, key_of, uid_of
 from fleetqueue.kube.sources import Index, Source
 from fleetqueue.multikueue import kinds
 
@@ -48,3 +49,12 @@ def owner_uids(obj: Object) -> Iterable[str]:
 
 BY_CHECK = Index(kinds.WORKLOAD, "admission checks", names_of)
 BY_OWNER = Index(kinds.WORKLOAD, "owners", owner_uids)
+
+
+def is_there_too(source: Source, job: Object | None, workload: Key, worker: str) -> bool:
+    """Whether a worker has another Workload of the job, such as a slice that took the place of
+    this one.
+    """
+    found = () if job is None else source.found(BY_OWNER, uid_of(job))
+    others = [each for each in found if key_of(each) != workload and not status.is_finished(each)]
+    return any((each.get("status") or {}).get("clusterName") == worker for each in others)

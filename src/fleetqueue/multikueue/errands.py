@@ -24,8 +24,10 @@ class Errands:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._under_way: dict[Pair, asyncio.Task[None]] = {}
-        self._failures: dict[Pair, int] = {}
+        self._failures: dict[Key, dict[str, int]] = {}
+        """By workload and worker."""
         self._removals: dict[str, asyncio.Semaphore] = {}
+        self._removing: set[Pair] = set()
         self.wake: Callable[[Key, float], None] = lambda key, seconds: None
 
     @property
@@ -34,6 +36,13 @@ class Errands:
 
     def is_under_way(self, site: str, key: Key) -> bool:
         return (site, key) in self._under_way
+
+    def is_removing(self, site: str, key: Key) -> bool:
+        return (site, key) in self._removing
+
+    def forget(self, key: Key) -> None:
+        """How often errands for it have failed."""
+        self._failures.pop(key, None)
 
     def start(self, site: str, key: Key, run: Callable[[], Awaitable[None]]) -> None:
         """The caller has seen that none is under way."""
@@ -48,6 +57,7 @@ class Errands:
             async with turns:
                 await run()
 
+        self._removing.add((site, key))
         self.start(site, key, in_turn)
 
     async def run(self) -> None:
@@ -65,15 +75,22 @@ class Errands:
         wait = 0.0
         try:
             await run()
-            self._failures.pop(pair, None)
+            self._succeed(site, key)
         except FleetqueueError as error:
-            failures = self._failures.get(pair, 0)
-            self._failures[pair] = failures + 1
-            wait = BACKOFF.delay(failures, self._random)
+            known = self._failures.setdefault(key, {})
+            wait = BACKOFF.delay(known.setdefault(site, 0), self._random)
+            known[site] += 1
             log.info("an errand failed: worker=%s workload=%s: %s", site, key, error)
         except Exception:
             wait = BACKOFF.cap_seconds
             log.exception("an errand failed: worker=%s workload=%s", site, key)
         finally:
             self._under_way.pop(pair, None)
+            self._removing.discard(pair)
         self.wake(key, wait)
+
+    def _succeed(self, site: str, key: Key) -> None:
+        known = self._failures.get(key, {})
+        known.pop(site, None)
+        if not known:
+            self._failures.pop(key, None)

@@ -11,10 +11,11 @@ from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import KubeError, NotFound
 from fleetqueue.kube.finalizers import is_deleting
+from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.resources import Object, Resource, key_of, split_api_version, uid_of
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.multikueue import kinds
-from fleetqueue.multikueue.checks import is_ours
+from fleetqueue.multikueue.checks import is_ours, is_there_too
 from fleetqueue.multikueue.controllers.check import clusters_of, config_name
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import KindsFollowed, Worker, Workers
@@ -116,6 +117,7 @@ class Collector:
         self._settings = settings
         self._followed = followed
         self._workers = workers
+        self._source = Caches(cluster)
         self._local = Local(self._workload, self._check, self._config)
 
     async def run(self) -> None:
@@ -144,12 +146,28 @@ class Collector:
             log.info("cleaning failed: worker=%s: %s", worker.name, error)
 
     async def _drop(self, worker: Worker, copy: Object) -> None:
+        """A job that goes on under another Workload keeps its mirror, and the copy that this still
+        names.
+        """
+        found = mirror_of(worker, copy, self._followed)
+        goes_on = found is not None and self._goes_on(worker, copy, *found)
+        if (
+            found is not None
+            and goes_on
+            and key_of(copy) in set(self._followed[found[0]](found[1]))
+        ):
+            return
         log.info("a leftover: worker=%s workload=%s", worker.name, key_of(copy))
-        if (found := mirror_of(worker, copy, self._followed)) is not None:
+        if found is not None and not goes_on:
             kind, mirror = found
             await worker.delete(mirror, kind, PROPAGATION)
         if not is_deleting(copy):
             await worker.delete(copy, kinds.WORKLOAD, PROPAGATION)
+
+    def _goes_on(self, worker: Worker, copy: Object, kind: Resource, mirror: Object) -> bool:
+        followed = self._cluster.follows(kind)
+        job = self._source.get(kind, *key_of(mirror)) if followed else None
+        return is_there_too(self._source, job, key_of(copy), worker.name)
 
     async def _has_job(self, kind: Resource, key: Key) -> bool:
         if self._cluster.follows(kind):

@@ -72,8 +72,8 @@ class Hands:
         self._metrics = metrics
         leisure = Leisure(is_busy=lambda: self.is_busy)
         self._mirroring = Mirroring(cluster, source, settings, farewell, leisure)
-        self._complaints: dict[Key, str] = {}
-        """By workload: what was told last of a job that a worker does not take."""
+        self._complaints: dict[Key, dict[str, str]] = {}
+        """By workload and worker: what was told last of a job that does not get there."""
         self.errands = Errands(cluster.random)
         self.is_busy = False
         """Whether the manager's server took long for what was written of a workload last."""
@@ -128,7 +128,7 @@ class Hands:
         except (BadRequest, Forbidden, Invalid, NotFound, NotOurs) as error:
             self._complain(subject, step.site, str(error))
             raise
-        self._complaints.pop(subject.key, None)
+        self._complaints.get(subject.key, {}).pop(step.site, None)
         return is_postponed
 
     async def _test(self, subject: Subject, site: str, copy: Object) -> None:
@@ -142,8 +142,9 @@ class Hands:
     def _complain(self, subject: Subject, site: str, why: str) -> None:
         """Once for each reason: it is tried again and again."""
         text = f'The job does not get to worker cluster "{site}": {why}'
-        if self._complaints.get(subject.key) != text:
-            self._complaints[subject.key] = text
+        told = self._complaints.setdefault(subject.key, {})
+        if told.get(site) != text:
+            told[site] = text
             self._tell(subject.workload, "Warning", text)
 
     async def _write(self, made: Object) -> None:
@@ -193,7 +194,11 @@ class Hands:
             self.errands.start(site, key, lambda: run(self._worker(site)))
 
     async def _make_copy(self, subject: Subject, obj: Object, worker: Worker) -> None:
-        await worker.create(obj)
+        try:
+            await worker.create(obj)
+        except (BadRequest, Forbidden, Invalid) as error:
+            self._complain(subject, worker.name, str(error))
+            raise
         queue = _queue_of(subject.workload)
         self._metrics.count("multikueue_workloads_dispatched_total", queue, worker.name)
 
@@ -217,6 +222,7 @@ class Hands:
     async def forget(self, key: Key, adapter: Adapter, left: Sequence[Object]) -> None:
         """A workload is gone; of the jobs it left nothing runs any more."""
         self._complaints.pop(key, None)
+        self.errands.forget(key)
         await self._mirroring.reset(adapter, left)
 
     def clear(self, key: Key) -> None:
@@ -237,10 +243,22 @@ class Hands:
         for worker in self._workers.all():
             if not worker.is_connected:
                 continue
-            if worker.copy(key) is not None or worker.mirrors_of(adapter.resource, key):
+            mirrors = worker.mirrors_of(adapter.resource, key)
+            if any(self._is_carried_on(key, adapter, worker, each) for each in mirrors):
+                continue
+            if worker.copy(key) is not None or mirrors:
                 self._remove(worker.name, key, adapter)
                 found = True
         return found
+
+    def _is_carried_on(self, key: Key, adapter: Adapter, worker: Worker, mirror: Object) -> bool:
+        """Whether the job has another Workload, which this worker has: it runs on until that has
+        taken over its mirror.
+        """
+        if adapter.has_components:
+            return False
+        job = self._source.get(adapter.resource, *key_of(mirror))
+        return checks.is_there_too(self._source, job, key, worker.name)
 
 
 def returned(workers: Workers, subject: Subject, site: str) -> list[str]:
@@ -249,9 +267,7 @@ def returned(workers: Workers, subject: Subject, site: str) -> list[str]:
     """
     kind, key = subject.adapter.resource, subject.key
     known = {
-        each.name: bool(each.mirrors_of(kind, key))
-        for each in workers.all()
-        if each.is_connected and each.name in subject.configured
+        each.name: bool(each.mirrors_of(kind, key)) for each in workers.all() if each.is_connected
     }
     return [] if known.get(site) else [name for name, has in known.items() if has]
 

@@ -33,7 +33,7 @@ class LeftJobs:
         """Workloads that are gone, and whose worker cannot be asked."""
 
     def remember(self, workload: Key, jobs: Sequence[Object]) -> None:
-        self.waiting.discard(workload)
+        self.forget(workload)
         self._known[workload] = [(key_of(job), uid_of(job)) for job in jobs]
         for job in jobs:
             self._workloads[uid_of(job)] = workload
@@ -55,22 +55,26 @@ class LeftJobs:
         return self._workloads[uid_of(job)]
 
     def of(self, workload: Key, adapter: Adapter) -> list[Object]:
-        """Those that are still there and have no other Workload."""
+        """Those that are still there."""
         known = self._known.get(workload) or ()
         found = [(self._source.get(adapter.resource, *job), uid) for job, uid in known]
         return [
             job
             for job, uid in found
             if job is not None and uid_of(job) == uid and not is_deleting(job)
-            if not self._source.found(checks.BY_OWNER, uid)
         ]
+
+    def alone(self, jobs: Sequence[Object]) -> list[Object]:
+        """Those of them that have no other Workload."""
+        return [job for job in jobs if not self._source.found(checks.BY_OWNER, uid_of(job))]
 
     def lost(self, had: str | None) -> list[str]:
         """Workers out of reach that may still run them; `had`: the one that ran them, None where
         nobody knows which that was.
         """
-        known = (str(each["metadata"]["name"]) for each in self._source.all(kinds.CLUSTER, ""))
-        return [name for name in known if had in (None, name) and not self._is_connected(name)]
+        known = [str(each["metadata"]["name"]) for each in self._source.all(kinds.CLUSTER, "")]
+        asked = known if had is None else filter(None, [had])
+        return [name for name in asked if not self._is_connected(name)]
 
     def seconds_left(self, lost: Iterable[str], now: datetime) -> float:
         """Until the last of these workers is given up."""

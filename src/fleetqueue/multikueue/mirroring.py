@@ -9,12 +9,13 @@ from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.api.times import format_time
 from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
+from fleetqueue.jobs import identity
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import AlreadyExists
 from fleetqueue.kube.finalizers import is_deleting, removed
-from fleetqueue.kube.resources import Object, Resource, key_of
+from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.kube.sources import Source
-from fleetqueue.multikueue import kinds
+from fleetqueue.multikueue import checks, kinds
 from fleetqueue.multikueue.adapter import Adapter, Copied, Copying, has_origin
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import Farewell, Worker, nothing_to_keep
@@ -82,6 +83,12 @@ class Mirroring:
             if is_final and (mirror is None or not adapter.has_ended(mirror, self._settings)):
                 # Workloads and jobs come by watches of their own: this one is behind.
                 mirror = await worker.read(adapter.resource, key_of(job)) or mirror
+            if mirror is not None and self._is_older(mirror, adapter, workload, job):
+                if makes:
+                    await self._remove_older(worker, adapter, mirror)
+                    is_postponed = True
+                    continue
+                mirror = None
             if is_stopped and (mirror is None or is_deleting(mirror)):
                 # Nobody will tell any more that it does not run.
                 await self.reset(adapter, [job])
@@ -90,8 +97,26 @@ class Mirroring:
                 copying = Copying(workload, job, mirror, self._settings, is_final)
                 is_postponed |= await self._follow(worker, adapter, copying)
             elif makes and not is_deleting(job):
-                await self._make(worker, adapter, workload, job, copy)
+                is_postponed |= await self._make(worker, adapter, workload, job, copy)
         return is_postponed
+
+    def _is_older(self, mirror: Object, adapter: Adapter, workload: Object, job: Object) -> bool:
+        """Whether it is the mirror of a job that had this name before. That of an elastic job may
+        name a slice that nobody knows any more.
+        """
+        if not has_origin(mirror, self._settings):
+            return False
+        if noted := identity.annotations_of(mirror).get(labels.MULTIKUEUE_ORIGIN_UID):
+            return noted != uid_of(job)
+        if identity.is_elastic(job, self._settings.jobs):
+            return False
+        named = set(adapter.wakes(mirror, self._settings))
+        own = {key_of(each) for each in self._source.found(checks.BY_OWNER, uid_of(job))}
+        return bool(named) and not named & {key_of(workload), *own}
+
+    async def _remove_older(self, worker: Worker, adapter: Adapter, mirror: Object) -> None:
+        if not is_deleting(mirror):
+            await worker.delete(mirror, adapter.resource, adapter.propagation)
 
     async def reset(self, adapter: Adapter, jobs: Sequence[Object]) -> None:
         for job in jobs:
@@ -169,18 +194,23 @@ class Mirroring:
 
     async def _make(
         self, worker: Worker, adapter: Adapter, workload: Object, job: Object, copy: Object
-    ) -> None:
+    ) -> bool:
+        """Whether another has to go first."""
         key = key_of(job)
         if was_there(copy, adapter.resource, key):
             # It ran there and is gone: to make it again would run it twice.
-            return
+            return False
         try:
             await worker.create(adapter.mirror(job, workload, self._settings))
         except AlreadyExists:
             found = await worker.read(adapter.resource, key)
             self._check(found, adapter)
+            if found is not None and self._is_older(found, adapter, workload, job):
+                await self._remove_older(worker, adapter, found)
+                return True
             if found is not None and is_deleting(found):
                 raise Busy(f'an older "{key.name}" is still being deleted there') from None
+        return False
 
     def _check(self, found: Object | None, adapter: Adapter) -> None:
         if found is not None and not has_origin(found, self._settings):

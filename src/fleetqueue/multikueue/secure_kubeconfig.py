@@ -54,7 +54,7 @@ def check_access(
         raise Unsafe("bearerTokenFile is not allowed")
     if not _is_trusted_host(access.server):
         raise Unsafe("untrusted server endpoint")
-    if access.username or access.password:
+    if access.username or access.password or "@" in urlsplit(access.server).netloc:
         raise Unsafe("basic auth is not allowed")
     if access.exec is not None and not may_run_programs:
         raise Unsafe("exec plugins are not allowed")

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 import pytest_asyncio
-from tests.support import shared_world
-from tests.support.dispatching import job
+from tests.support import leader_workers, shared_world
+from tests.support.dispatching import cluster, job
 from tests.support.fault_jobs import PODS, pod_of
-from tests.support.fault_serving import STATEFUL_SETS, stateful
-from tests.support.shared_world import SharedWorld
+from tests.support.fault_serving import LEADER_WORKERS, STATEFUL_SETS, led, stateful
+from tests.support.shared_world import SharedWorld, for_queue
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import kinds
@@ -25,11 +25,18 @@ WAITS = (
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world() -> AsyncIterator[SharedWorld]:
-    async with shared_world.start(PODS, STATEFUL_SETS) as made:
+    async with shared_world.start(PODS, STATEFUL_SETS, LEADER_WORKERS) as made:
         yield made
 
 
-async def start(world: SharedWorld, made: Object) -> str:
+def leaders(name: str) -> Object:
+    """Two of them, alone in their groups."""
+    [made] = led("any", Random(0)).objects
+    template = {**made["spec"]["leaderWorkerTemplate"], "size": 1}
+    return for_queue(leader_workers.lws(2, 1, name=name, template=template))
+
+
+async def start(world: SharedWorld, made: Object, workloads: int = 1) -> str:
     """The name of the Workload of a job that runs on worker1; it could run on worker2 as well."""
     await world.begin(workers={"worker1": "4", "worker2": "0"})
     await world.passes(minutes=16)  # A worker that the test before has lost is back.
@@ -37,7 +44,9 @@ async def start(world: SharedWorld, made: Object) -> str:
     await world.passes(seconds=10)
     assert await world.sites() == ["worker1"]
     await world.set_quota(world.workers["worker2"], "4")
-    return str((await world.workload(made["metadata"]["name"]))["metadata"]["name"])
+    found = await world.manager.names(kinds.WORKLOAD)
+    assert len(found) == workloads
+    return found[0]
 
 
 async def lose(world: SharedWorld, workload: str) -> None:
@@ -136,6 +145,66 @@ async def test_a_job_is_found_that_lost_it_while_the_manager_was_down(
     await world.passes(minutes=2)
     assert (await world.check("one"))[0] == "Ready"
     assert len(await running(world)) == 1
+
+
+async def test_a_set_that_lost_it_waits_after_a_restart_too(world: SharedWorld) -> None:
+    """It does not tell that it runs elsewhere."""
+    [made] = stateful("set", Random(0)).objects
+    workload = await start(world, made)
+    world.world.cut("worker1")
+    await lose(world, workload)
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert len(await running(world)) == 1
+    assert (await world.check("set"))[0] == "Ready"
+
+
+async def test_a_worker_whose_cluster_is_deleted_too_is_waited_for(world: SharedWorld) -> None:
+    workload = await start(world, job("one"))
+    await world.manager.client.delete(kinds.CLUSTER, "worker1")
+    await world.passes(minutes=1)
+    await world.manager.delete(kinds.WORKLOAD, workload)
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+
+    await world.manager.client.create(cluster("worker1"))
+    await world.passes(minutes=3)
+    assert len(await running(world)) == 1
+    assert (await world.check("one"))[0] == "Ready"
+
+
+@pytest.mark.rule("LWS-2")
+async def test_all_groups_of_a_set_wait_when_all_their_workloads_are_deleted(
+    world: SharedWorld,
+) -> None:
+    await start(world, leaders("led"), workloads=2)
+    world.world.cut("worker1")
+    await world.passes(seconds=30)
+    for name in await world.manager.names(kinds.WORKLOAD):
+        await world.manager.client.delete(kinds.WORKLOAD, name, "default")
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+
+
+async def test_one_that_was_put_out_long_ago_waits_for_nobody_who_is_lost_now(
+    world: SharedWorld,
+) -> None:
+    """After a restart nobody knows who had it; when all were seen without it, it had none."""
+    await start(world, job("one"))
+    await world.stop_queue(world.manager, "HoldAndDrain")
+    await world.passes(seconds=20)
+    assert await world.is_clean()
+    assert world.manager.restart is not None
+    await world.manager.restart()
+    await world.passes(minutes=2)
+    world.world.cut("worker2")
+    await world.passes(seconds=40)
+    await world.stop_queue(world.manager, "None")
+    await world.passes(seconds=30)
+    assert (await world.told("one"))["clusterName"] == "worker1"
 
 
 async def test_a_job_that_lost_it_waits_after_a_restart_too(world: SharedWorld) -> None:

@@ -12,6 +12,7 @@ from tests.support.fault_jobs import PODS, Family, pod_of
 from tests.support.shared_world import READY, SharedWorld, delete, for_queue
 
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.base import paths
 from fleetqueue.jobs.resources import DEPLOYMENT, STATEFUL_SET
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.controllers import deployment, replica_set, stateful_set
@@ -184,6 +185,47 @@ async def test_all_groups_of_a_leader_worker_set_are_on_one_worker(world: Shared
     await world.passes(seconds=40)
     assert await world.is_clean()
     assert await world.manager.workloads() == []
+
+
+@pytest.mark.rule("STS-3", "LWS-6", "POD-1", "ROLE-1")
+@pytest.mark.parametrize("kind", [STATEFUL_SET, LWS], ids=lambda kind: kind.kind)
+async def test_pods_of_a_set_that_changes_stay_gated_here(
+    world: SharedWorld, kind: Resource
+) -> None:
+    """Those of the revision before too, which are let go where a set runs at home."""
+    await world.begin()
+    container = {"name": "main", "image": "one", "resources": {"requests": {"cpu": "1"}}}
+    workers = {"workerTemplate": {"spec": {"containers": [container]}}}
+    leaders = for_queue(leader_workers.lws(replicas=2, size=2, name="web", template=workers))
+    await world.submit(leaders if kind == LWS else serving("StatefulSet", 2))
+    await world.passes(seconds=15)
+    here = await world.manager.get(kind, "web")
+    path = "template" if kind == STATEFUL_SET else "leaderWorkerTemplate.workerTemplate"
+    changed = paths.with_value(here, f"spec.{path}.spec.containers", [{**container, "image": "2"}])
+    await world.manager.client.update(dict(changed))
+    await world.passes(seconds=15)
+    assert GATE in await gates(world.manager)
+    assert not [pod for pod in await world.manager.all(POD) if pod["spec"].get("nodeName")]
+    assert len(await world.pods(world.workers["worker1"])) == (2 if kind == STATEFUL_SET else 4)
+    await delete(world.manager, kind, "web")
+    await world.passes(seconds=40)
+    assert await world.is_clean()
+
+
+@pytest.mark.rule("POD-3", "DEP-2", "FLOW-57")
+async def test_a_pod_that_is_put_out_does_not_go_on_to_say_that_it_runs(
+    world: SharedWorld,
+) -> None:
+    await world.begin()
+    await world.submit(pod_of("solo", Random(0), run_seconds="never"), serving("Deployment", 1))
+    await world.passes(seconds=15)
+    assert (await world.manager.get(DEPLOYMENT, "web"))["status"]["readyReplicas"] == 1
+    await world.stop_queue(world.manager, "HoldAndDrain")
+    await world.passes(seconds=30)
+    found = await world.manager.all(POD)
+    assert [pod["status"]["phase"] for pod in found] == ["Pending", "Pending"]
+    assert "readyReplicas" not in (await world.manager.get(DEPLOYMENT, "web"))["status"]
+    assert await world.is_clean()
 
 
 @pytest.mark.rule("STS-4")

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from fleetqueue.api.meta import Key
+from fleetqueue.errors import FleetqueueError
 from fleetqueue.multikueue.errands import REMOVALS_MAX, Errands
 
 pytestmark = pytest.mark.rule("FLOW-54")
@@ -36,6 +37,40 @@ async def test_of_what_goes_from_a_worker_a_few_go_at_once() -> None:
     await _all_that_can()
     assert begun[-2:] == SLOW[REMOVALS_MAX:]
     assert set(woken) == {*SLOW, GONE, NEW}
+
+
+async def test_what_goes_is_known_until_it_is_gone() -> None:
+    errands, key, goes = Errands(Random(0)), Key("ns", "a"), asyncio.Event()
+
+    async def run() -> None:
+        await goes.wait()
+
+    errands.start_removal("w1", key, run)
+    errands.start("w2", key, run)
+    assert errands.is_removing("w1", key)
+    assert not errands.is_removing("w2", key)
+    goes.set()
+    await _all_that_can()
+    assert not errands.is_removing("w1", key)
+    assert not errands.are_under_way
+
+
+async def test_one_that_fails_is_tried_later_and_later_until_it_is_forgotten() -> None:
+    errands, key = Errands(Random(0)), Key("ns", "a")
+    waits: list[float] = []
+    errands.wake = lambda key, seconds: waits.append(seconds)
+
+    async def fail() -> None:
+        raise FleetqueueError("no")
+
+    for _ in range(6):
+        errands.start("w1", key, fail)
+        await _all_that_can()
+    errands.forget(key)
+    errands.start("w1", key, fail)
+    await _all_that_can()
+    assert waits[5] > 5 * waits[0]
+    assert waits[6] < 2 * waits[0]
 
 
 async def _all_that_can() -> None:

@@ -102,6 +102,32 @@ def check_of(made: Json) -> Json:
 ADMITTED = copy(true("QuotaReserved"), true("Admitted"))
 
 
+class TestLeaving:
+    """What is about to be removed, or of one that had the name before, says nothing."""
+
+    @pytest.mark.rule("FLOW-20", "FLOW-30")
+    def test_a_copy_that_is_about_to_go_is_not_claimed(self) -> None:
+        local = workload(nominatedClusterNames=["w1", "w2"])
+        leaving = Site("w1", copy=ADMITTED, is_leaving=True)
+        assert steps(situation(local, leaving, Site("w2", copy=copy())), flow.Write) == []
+        [write] = steps(situation(local, replace(leaving, is_leaving=False)), flow.Write)
+        assert write.made["status"]["clusterName"] == "w1"
+
+    @pytest.mark.rule("FLOW-50")
+    def test_nor_does_it_finish_anything(self) -> None:
+        over = copy(true("QuotaReserved"), true("Finished", "Succeeded"))
+        local = workload(nominatedClusterNames=["w1", "w2"])
+        seen = situation(local, Site("w1", copy=over, is_leaving=True))
+        assert steps(seen, flow.Write, flow.Sync) == []
+
+    @pytest.mark.rule("LOST-4")
+    def test_nobody_else_gets_it_while_a_worker_that_was_configured_runs_it(self) -> None:
+        former = [Site("w0", copy=ADMITTED, has_mirror=True)]
+        local = workload(nominatedClusterNames=["w1"])
+        seen = situation(local, Site("w1", copy=ADMITTED), former=former)
+        assert [type(each) for each in steps(seen)] == [flow.Remove]
+
+
 class TestOver:
     @pytest.mark.rule("FLOW-54")
     def test_a_finished_workload_leaves_nothing_on_connected_workers(self) -> None:

@@ -62,9 +62,9 @@ async def test_with_merge_patches_nobody_owns_the_status_of_a_copy(merges: bool)
         ("w2", "", ["w2"]),
         ("w2", "w2", []),
         ("w1 w2", "", []),
-        ("other", "", []),
+        ("other", "", ["other"]),
     ],
-    ids=["nobody", "one is back", "one is lost", "it runs already", "one that is not asked"],
+    ids=["nobody", "one is back", "one is lost", "it runs already", "one that was configured"],
 )
 def test_a_worker_that_is_back_gives_its_mirror_up_before_there_is_another(
     mirrors: str, gone: str, expected: list[str]

@@ -132,6 +132,8 @@ REFUSED = {
                              "plain http is not allowed, use an https server"),
     "a password":           (config(user={"username": "a", "password": "b"}),
                              "basic auth is not allowed"),
+    "a password there":     (config(cluster={"server": "https://a:b@worker:6443"}),
+                             "basic auth is not allowed"),
     "a program":            (config(user={"exec": {"command": "x", "interactiveMode": "Never",
                                           "apiVersion": "client.authentication.k8s.io/v1"}}),
                              "exec plugins are not allowed"),

@@ -6,7 +6,7 @@ from functools import partial
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
 from fleetqueue.base import paths
-from fleetqueue.jobs import choosing, identity
+from fleetqueue.jobs import choosing, identity, managing
 from fleetqueue.jobs.controller import MANAGER, RETRY_SECONDS
 from fleetqueue.jobs.kind import NotYet, Sight
 from fleetqueue.jobs.kinds.leader_worker_set import (
@@ -23,6 +23,7 @@ from fleetqueue.jobs.kinds.leader_worker_set import (
 from fleetqueue.jobs.pods import gates, states
 from fleetqueue.jobs.priorities import ClassMissing
 from fleetqueue.jobs.resources import (
+    ADMISSION_CHECK,
     LEADER_WORKER_SET,
     NAMESPACE,
     POD,
@@ -57,7 +58,7 @@ PODS = Index(POD, "LeaderWorkerSet", _set_key)
 
 
 def operator(settings: JobSettings) -> Operator:
-    read = (NAMESPACE, PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS)
+    read = (NAMESPACE, PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS, ADMISSION_CHECK)
     return Operator(
         f"{FRAMEWORK}-kueue-controller",
         LEADER_WORKER_SET,
@@ -143,7 +144,9 @@ def _pod_steps(sight: Sight, pods: Iterable[Object]) -> list[Step]:
             continue
         name = workload_name(sight, index)
         joined = workloads.joined(pod, name, size_of(sight.job), _role(sight, pod), more={})
-        is_left = _is_old(pod, newest) or _is_orphan(sight, pod)
+        workload = sight.source.get(WORKLOAD, sight.namespace, name)
+        runs_elsewhere = workload is not None and managing.is_dispatched(sight, workload)
+        is_left = not runs_elsewhere and (_is_old(pod, newest) or _is_orphan(sight, pod))
         steps += joined or (_ungated(pod) if is_left else [])
     return steps
 

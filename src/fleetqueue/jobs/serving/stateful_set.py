@@ -4,7 +4,7 @@ from functools import partial
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
-from fleetqueue.jobs import choosing, identity
+from fleetqueue.jobs import choosing, identity, managing
 from fleetqueue.jobs.controller import MANAGER, RETRY_SECONDS
 from fleetqueue.jobs.kind import NotYet, Sight
 from fleetqueue.jobs.kinds.stateful_set import (
@@ -19,6 +19,7 @@ from fleetqueue.jobs.kinds.stateful_set import (
 from fleetqueue.jobs.pods import gates, states
 from fleetqueue.jobs.priorities import ClassMissing
 from fleetqueue.jobs.resources import (
+    ADMISSION_CHECK,
     NAMESPACE,
     POD,
     PRIORITY_CLASS,
@@ -47,7 +48,7 @@ FIXED = {
 
 
 def operator(settings: JobSettings) -> Operator:
-    read = (NAMESPACE, PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS)
+    read = (NAMESPACE, PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS, ADMISSION_CHECK)
     return Operator(
         f"{FRAMEWORK}-kueue-controller",
         STATEFUL_SET,
@@ -132,6 +133,9 @@ def _let_old_go(sight: Sight, pod: Object) -> list[Step]:
     """An update goes on only when pods of the old revision have started."""
     current, new = sight.status.get("currentRevision"), sight.status.get("updateRevision")
     is_old = current != new and identity.labels_of(pod).get(REVISION) == current
+    workload = sight.source.get(WORKLOAD, sight.namespace, workload_name(sight))
+    if workload is not None and managing.is_dispatched(sight, workload):
+        return []
     return gates.ungated(pod) if is_old and states.is_gated(pod) and not is_deleting(pod) else []
 
 

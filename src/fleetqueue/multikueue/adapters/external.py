@@ -11,6 +11,7 @@ from fleetqueue.multikueue.adapters.owners import jobs_of
 from fleetqueue.multikueue.settings import DispatchSettings
 
 MANAGED_BY = "spec.managedBy"
+NAMED = ("apiVersion", "kind", "metadata")
 DISABLED = "MultiKueueAdaptersForCustomJobs feature gate is disabled"
 
 
@@ -32,7 +33,8 @@ def adapter(resource: Resource, settings: DispatchSettings) -> Adapter:
 def mirror(resource: Resource, job: Object, workload: Object, settings: DispatchSettings) -> Object:
     name = str(workload["metadata"]["name"])
     made = bare(job, resource, settings, prebuilt=name)
-    return dict(paths.without(made, MANAGED_BY))
+    kept = {field: made[field] for field in (*NAMED, "spec") if field in made}
+    return dict(paths.without(kept, MANAGED_BY))
 
 
 def copy_if_said(copying: Copying) -> Copied:

@@ -55,10 +55,15 @@ def _is_of(workload: Object, job: Object) -> bool:
 
 def _resized(group: Object, wanted: Object | None) -> Object:
     """A group that the local cluster does not have stays as it is, as does one of equal size."""
-    if wanted is None or ray.group_size(wanted) == ray.group_size(group):
+    if wanted is None or _size(wanted) == _size(group):
         return group
     kept = {name: value for name, value in group.items() if name not in _SIZES}
     return {**kept, **{name: wanted[name] for name in _SIZES if wanted.get(name) is not None}}
+
+
+def _size(group: Object) -> tuple[int, int]:
+    """How many pods it has, and how many of these belong together."""
+    return ray.group_size(group), int(group.get("numOfHosts") or 1)
 
 
 def _counted(group: Object, counts: Mapping[str, int]) -> Object:

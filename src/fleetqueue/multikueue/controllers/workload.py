@@ -8,6 +8,7 @@ from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
+from fleetqueue.api.times import format_time
 from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
 from fleetqueue.jobs.slices import replaced_by
@@ -37,6 +38,7 @@ from fleetqueue.multikueue.flow.situation import Site, Situation
 from fleetqueue.multikueue.flow.steps import REASON, Decision
 from fleetqueue.multikueue.hands import Hands, Refused, Subject
 from fleetqueue.multikueue.left_jobs import LeftJobs
+from fleetqueue.multikueue.namesakes import Namesakes
 from fleetqueue.multikueue.offers import Offers
 from fleetqueue.multikueue.preflight import needed_by
 from fleetqueue.multikueue.settings import DispatchSettings
@@ -85,17 +87,16 @@ class DispatchController(Controller[Any]):
         self._known: dict[Key, Adapter] = {}
         """By workload: how its mirrors are removed when it is gone."""
         self._left = LeftJobs(self._source, workers, settings)
-        self._uids: dict[Key, str] = {}
+        self._namesakes = Namesakes(workers)
         self._had: dict[Key, str | None] = {}
         """By workload: the worker that had it last; None where that was before our time."""
         self._put_out: dict[Key, set[tuple[str, str]]] = {}
         """By workload: workers, and the uids of copies that were seen evicted there."""
-        self._stale: dict[Key, set[str]] = {}
-        """By workload: copies of its namesakes of before."""
         self._standings: dict[Key, tuple[tuple[str, str], ...]] = {}
         """By workload: what was told last of why no worker admits it."""
         self._notes: dict[Key, str] = {}
         """By workload: what was logged last."""
+        self._started_at = format_time(cluster.clock.now())
         self._leisure = Leisure(is_busy=lambda: self._hands.is_busy)
         for index in (checks.BY_CHECK, checks.BY_OWNER):
             cluster.informer(index.kind, indexes={index.name: index.values})
@@ -179,7 +180,12 @@ class DispatchController(Controller[Any]):
         if kind == kinds.WORKLOAD:
             return [key_of(obj)]
         adapter = self._adapters.get((kind.group, kind.kind))
-        return [] if adapter is None else adapter.wakes(obj, self._settings)
+        if adapter is None:
+            return []
+        # The job that has its name now may wait for it to go.
+        job = self._source.get(kind, *key_of(obj)) if self._cluster_follows(kind) else None
+        own = () if job is None else self._source.found(checks.BY_OWNER, uid_of(job))
+        return dict.fromkeys([*adapter.wakes(obj, self._settings), *map(key_of, own)])
 
     # One look
 
@@ -197,8 +203,9 @@ class DispatchController(Controller[Any]):
             return DONE
         self._known[key_of(workload)] = found
         if is_deleting(workload):
-            self._remember(workload, found.jobs(workload, self._source, self._settings))
-        if is_deleting(workload) or self._has_leftovers(workload):
+            self._remember(workload, found, found.jobs(workload, self._source, self._settings))
+        self._namesakes.look(workload)
+        if is_deleting(workload) or self._namesakes.blocks(key_of(workload), found.resource):
             self._hands.remove_everywhere(key_of(workload), found)
             return DONE
         subject = await self._subject(workload, check, found)
@@ -217,7 +224,10 @@ class DispatchController(Controller[Any]):
         """
         try:
             subject = self._plain_subject(workload)
-            if subject is None or needed_by(subject.jobs[0]) or self._has_leftovers(workload):
+            if subject is None or needed_by(subject.jobs[0]):
+                return workload
+            self._namesakes.look(workload)
+            if self._namesakes.blocks(subject.key, subject.adapter.resource):
                 return workload
             return deciding.nominated_by(deciding.decide(self._situation(subject))) or workload
         except Exception:
@@ -239,22 +249,6 @@ class DispatchController(Controller[Any]):
             return None
         return Subject(workload, check, adapter, jobs, configured)
 
-    def _has_leftovers(self, workload: Object) -> bool:
-        """Whether workers have copies of one that had this name before, as pod groups may."""
-        key, uid = key_of(workload), uid_of(workload)
-        before = self._uids.get(key, uid)
-        self._uids[key] = uid
-        if before == uid and key not in self._stale:
-            return False
-        connected = [worker for worker in self._workers.all() if worker.is_connected]
-        left = {uid_of(copy) for worker in connected if (copy := worker.copy(key)) is not None}
-        if before != uid:
-            self._stale[key] = left
-        if left & self._stale[key]:
-            return True
-        del self._stale[key]
-        return False
-
     async def gone(self, key: Key, /) -> Result:
         self._standings.pop(key, None)
         self._offers.forget(key)
@@ -264,14 +258,15 @@ class DispatchController(Controller[Any]):
         is_left = self._hands.remove_everywhere(key, adapter)
         jobs, lost = self._left.of(key, adapter), self._left.lost(self._had.get(key, ""))
         wait = self._left.seconds_left(lost, self._cluster.clock.now())
-        if jobs and wait > 0:
-            self._tell_waiting(key, jobs, lost)
+        if wait > 0:
+            self._tell_waiting(key, self._left.alone(jobs), lost)
             return Result(timedelta(seconds=wait))
-        await self._hands.forget(key, adapter, jobs)
+        await self._hands.forget(key, adapter, self._left.alone(jobs))
         if not is_left:
             del self._known[key]
             self._left.forget(key)
-            for known in (self._uids, self._stale, self._had, self._put_out, self._notes):
+            self._namesakes.forget(key)
+            for known in (self._had, self._put_out, self._notes):
                 known.pop(key, None)
         return DONE
 
@@ -301,7 +296,7 @@ class DispatchController(Controller[Any]):
         return Subject(workload, check, adapter, jobs, configured)
 
     def _situation(self, subject: Subject) -> Situation:
-        self._remember(subject.workload, subject.jobs)
+        self._remember(subject.workload, subject.adapter, subject.jobs)
         adapter, configured = subject.adapter, set(subject.configured)
         if subject.check["state"] != "Ready":
             self._put_out.pop(subject.key, None)
@@ -354,25 +349,39 @@ class DispatchController(Controller[Any]):
         if name and any(worker.copy(Key(space, name)) is not None for worker in connected):
             self.errands.wake(Key(space, name), 0.0)
 
-    def _last_worker(self, workload: Object, sites: Iterable[Site]) -> str | None:
+    def _last_worker(self, workload: Object, sites: Sequence[Site]) -> str | None:
         """The Workload itself forgets it when it is put out; we do when nothing is left there."""
         key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
         clean = [site.name for site in sites if site.is_connected and site.is_clean]
-        if not name and self._had[key] in clean:
+        had = self._had[key]
+        if not name and (had in clean if had is not None else len(clean) == len(sites)):
             self._had[key] = ""
         return self._had[key]
 
-    def _remember(self, workload: Object, jobs: Sequence[Object]) -> None:
+    def _remember(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> None:
         """What it is for and who has it, or had it last: that is asked when it is gone."""
         key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
         self._left.remember(key, jobs)
         if name:
             self._had[key] = "" if status.is_finished(workload) else str(name)
-        # One that was put on hold was never evicted.
+        elif key not in self._had:
+            was_there = self._was_admitted(workload) or self._was_lost(workload, adapter, jobs)
+            self._had[key] = None if was_there else ""
+
+    def _was_admitted(self, workload: Object) -> bool:
+        """One that was put on hold was never evicted."""
         known = (
             status.find_condition(workload, each) for each in (status.ADMITTED, status.EVICTED)
         )
-        self._had.setdefault(key, None if any(known) else "")
+        return any(known)
+
+    def _was_lost(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> bool:
+        """Whether it may be the successor of one that was deleted while nobody looked: of jobs that
+        do not tell themselves that they run elsewhere.
+        """
+        if adapter.tells_activity or _created(workload) < self._started_at:
+            return False
+        return any(_created(job) < self._started_at for job in jobs)
 
     def _site(self, name: str, subject: Subject) -> Site:
         worker = self._workers.get(name)
@@ -391,6 +400,7 @@ class DispatchController(Controller[Any]):
             has_mirror=bool(mirrors),
             has_ended=has_ended,
             was_put_out=copy is not None and (name, uid_of(copy)) in self._put_out.get(key, ()),
+            is_leaving=self.errands.is_removing(name, key) or self._namesakes.is_one(key, copy),
         )
 
     def _components(self, subject: Subject) -> tuple[list[Any], int]:
@@ -428,6 +438,10 @@ class DispatchController(Controller[Any]):
             return
         self._standings[subject.key] = names
         self._hands.event(workload, "Normal", PENDING_ON_WORKERS, told(found))
+
+
+def _created(obj: Object) -> str:
+    return str(obj["metadata"].get("creationTimestamp") or "")
 
 
 def _is_news(kind: Resource, obj: Object) -> bool:

@@ -70,7 +70,7 @@ def converge(look: Look) -> bool:
     if status.is_evicted(look.workload):
         _stop_there(look, site)
         return True
-    if not (look.claimed and site.has_mirror) and run_on(look, others):
+    if not (look.claimed and site.has_mirror) and run_on(look, [*others, *look.seen.former]):
         return True
     if _awaits_start(look, look.workload, site):
         return True

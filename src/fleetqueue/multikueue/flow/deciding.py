@@ -72,6 +72,8 @@ def _over(look: Look) -> bool:
         look.remove(look.seen.former)
         return False
     look.remove([*look.seen.sites, *look.seen.former])
+    if not status.is_finished(look.workload) and look.seen.is_activity_mirrored:
+        look.add(Reset())
     if not status.is_finished(look.workload) and look.claimed:
         # Put on hold, not put out: when it gets quota again it is offered anew.
         text = copies.with_previous("Reset to Pending, the quota was given back", look.state)
@@ -178,7 +180,8 @@ def _open_gate(look: Look) -> bool:
 def _rest(look: Look) -> bool:
     """S8: it has a worker, or is on its way out."""
     if status.is_evicted(look.workload):
-        if look.seen.is_activity_mirrored and not look.here():
+        runs_on = any(site.has_mirror for site in look.seen.former)
+        if look.seen.is_activity_mirrored and not look.here() and not runs_on:
             look.add(Reset())
         return True
     return look.state != "Pending" or (bool(look.claimed) and not look.is_elastic)

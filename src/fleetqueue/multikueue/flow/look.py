@@ -57,7 +57,8 @@ class Look:
         return [
             site
             for site in self.seen.sites
-            if site.is_connected and site.copy is not None and site.name not in self.removed
+            if site.is_connected and site.copy is not None
+            if not site.is_leaving and site.name not in self.removed
         ]
 
     def holders(self) -> list[Site]:

@@ -101,7 +101,7 @@ def _offer(look: Look, names: Sequence[str], *, is_follower: bool = False) -> No
     reachable = {site.name for site in look.seen.sites if site.is_connected}
     others = [site for site in look.seen.sites if site.name not in names]
     look.remove(others)
-    if run_on(look, others):
+    if run_on(look, [*others, *look.seen.former]):
         return
     for name in dict.fromkeys(names):
         if name not in reachable:

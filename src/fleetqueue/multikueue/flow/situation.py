@@ -24,6 +24,10 @@ class Site:
     was_put_out: bool = False
     """Whether the copy was seen evicted since it was claimed, whatever became of it after that."""
 
+    is_leaving: bool = False
+    """Whether what is there is of one that had this name before, or about to be removed: it says
+    nothing of this workload."""
+
     @property
     def is_clean(self) -> bool:
         return self.copy is None and not self.has_mirror

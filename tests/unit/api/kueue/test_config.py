@@ -263,11 +263,13 @@ WRONG: dict[str, tuple[Json, list[str]]] = {
         'objectRetentionPolicies.workloads.afterFinished: Invalid value: "-1s":'
         " must be greater than or equal to 0"]),
     "other clusters": ({"multiKueue": {"gcInterval": "-1s", "workerLostTimeout": "-2s",
-                                       "externalFrameworks": [{"name": "a"}],
+                                       "externalFrameworks": [{"name": "a"}, {}],
                                        "incrementalDispatcherConfig": {"stepSize": 0}}}, [
         'multiKueue.gcInterval: Invalid value: "-1s": must be greater than or equal to 0',
         'multiKueue.workerLostTimeout: Invalid value: "-2s": must be greater than or equal to 0',
         "multiKueue.externalFrameworks[0].name: Invalid value: \"a\":"
+        " must be in 'kind.version.group' format",
+        "multiKueue.externalFrameworks[1].name: Invalid value: \"\":"
         " must be in 'kind.version.group' format",
         "multiKueue.incrementalDispatcherConfig: Forbidden: incrementalDispatcherConfig is only"
         " valid when dispatcherName is set to the incremental dispatcher",

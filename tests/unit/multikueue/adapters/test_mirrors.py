@@ -386,6 +386,19 @@ def test_a_ray_cluster_is_resized_by_the_names_of_its_groups() -> None:
     assert forward(copying(grown, mirror, workload=workload_of(kind, made))) is None
 
 
+@pytest.mark.rule("EL-6")
+def test_a_ray_cluster_that_groups_its_pods_otherwise_is_resized_too() -> None:
+    kind = KINDS["ray.io/raycluster"]
+    made = elastic(kind.framework, ray.ray_cluster_of(ray.worker_group("a", 1, numOfHosts=2)))
+    workload = workload_of(kind, made)
+    mirror = mirrored(kind.framework, made, workload)
+    other = elastic(kind.framework, ray.ray_cluster_of(ray.worker_group("a", 2, numOfHosts=1)))
+    patch = KNOWN[kind.framework].forward(copying(other, mirror, workload=workload))
+    assert patch is not None
+    [group] = patch["spec"]["workerGroupSpecs"]
+    assert (group["replicas"], group["numOfHosts"]) == (2, 1)
+
+
 @pytest.mark.rule("RSV-2")
 @pytest.mark.rule("KIND-4")
 def test_a_service_tells_its_mirror_what_to_serve_and_nothing_else() -> None:

@@ -154,11 +154,12 @@ def custom(**more: Any) -> Object:
 @pytest.mark.rule("EXT-2")
 def test_a_kind_that_only_the_configuration_knows() -> None:
     settings = enabling("batch/job", external=(CUSTOM,))
-    made = custom(ownerReferences=[{}])
+    made = {**custom(ownerReferences=[{}]), "data": {"k": "v"}}
     own = owned_by(workload(), made)
     adapter = adapter_for(own, adapters(settings))
     assert isinstance(adapter, Adapter)
     mirror = adapter.mirror(made, own, settings)
+    assert mirror.keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert mirror["spec"] == {"suspend": False, "x": 1}
     assert "ownerReferences" not in mirror["metadata"]
     assert adapter.propagation == "Background"

@@ -61,7 +61,7 @@ class Integrations(Model):
 class ExternalFramework(Model):
     """A kind of job that has no adapter of its own, as Kind.version.group."""
 
-    name: str
+    name: str = ""
 
 
 class ExecVariable(Model):
