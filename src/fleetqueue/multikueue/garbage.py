@@ -137,13 +137,23 @@ class Collector:
     async def _clean(self, worker: Worker) -> None:
         try:
             for copy in orphaned_copies(worker, self._local):
-                await self._drop(worker, copy)
+                if not self._is_known_by_another_name(worker, copy):
+                    await self._drop(worker, copy)
             for kind, mirror in doubtful_mirrors(worker, self._followed, self._local):
                 if not await self._has_job(kind, key_of(mirror)):
                     log.info("a leftover: worker=%s %s %s", worker.name, kind, key_of(mirror))
                     await worker.delete(mirror, kind, PROPAGATION)
         except KubeError as error:
             log.info("cleaning failed: worker=%s: %s", worker.name, error)
+
+    def _is_known_by_another_name(self, worker: Worker, copy: Object) -> bool:
+        """Of a Workload that lives: a cluster that two MultiKueueClusters lead to is another's."""
+        key = key_of(copy)
+        found = [
+            each.copy(key) for each in self._workers.all() if each.is_connected and each != worker
+        ]
+        is_there = any(each is not None and uid_of(each) == uid_of(copy) for each in found)
+        return is_there and _lives(self._local.workload(key))
 
     async def _drop(self, worker: Worker, copy: Object) -> None:
         """A job that goes on under another Workload keeps its mirror, and the copy that this still

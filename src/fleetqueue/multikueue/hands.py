@@ -23,6 +23,7 @@ from fleetqueue.multikueue import checks, copies, kinds
 from fleetqueue.multikueue.adapter import Adapter
 from fleetqueue.multikueue.adapters.registry import Adapters
 from fleetqueue.multikueue.components import component_of
+from fleetqueue.multikueue.crowds import Crowds
 from fleetqueue.multikueue.errands import Errands
 from fleetqueue.multikueue.flow import steps
 from fleetqueue.multikueue.mirroring import Mirroring, NotOurs
@@ -75,6 +76,7 @@ class Hands:
         self._complaints: dict[Key, dict[str, str]] = {}
         """By workload and worker: what was told last of a job that does not get there."""
         self.errands = Errands(cluster.random)
+        self._crowds = Crowds(cluster.clock)
         self.is_busy = False
         """Whether the manager's server took long for what was written of a workload last."""
 
@@ -115,16 +117,17 @@ class Hands:
         if step.makes and returned(self._workers, subject, step.site):
             return True
         try:
-            is_postponed = await self._mirroring.sync(
-                self._worker(step.site),
-                subject.adapter,
-                subject.workload,
-                subject.jobs,
-                step.copy,
-                makes=step.makes,
-                is_final=step.is_final,
-                is_stopped=step.is_stopped,
-            )
+            with self._crowds.joined(step.site):
+                is_postponed = await self._mirroring.sync(
+                    self._worker(step.site),
+                    subject.adapter,
+                    subject.workload,
+                    subject.jobs,
+                    step.copy,
+                    makes=step.makes,
+                    is_final=step.is_final,
+                    is_stopped=step.is_stopped,
+                )
         except (BadRequest, Forbidden, Invalid, NotFound, NotOurs) as error:
             self._complain(subject, step.site, str(error))
             raise
@@ -134,7 +137,8 @@ class Hands:
     async def _test(self, subject: Subject, site: str, copy: Object) -> None:
         worker = self._worker(site)
         try:
-            await self._mirroring.test(worker, subject.adapter, subject.jobs, copy)
+            with self._crowds.joined(site):
+                await self._mirroring.test(worker, subject.adapter, subject.jobs, copy)
         except (Forbidden, NotFound, NotOurs) as error:
             self._complain(subject, site, str(error))
             raise

@@ -30,11 +30,12 @@ from fleetqueue.multikueue import checks, kinds
 from fleetqueue.multikueue.adapter import Adapter
 from fleetqueue.multikueue.adapters.registry import Adapters, adapter_for, handed_over
 from fleetqueue.multikueue.components import component_of
+from fleetqueue.multikueue.crowds import Crowded
 from fleetqueue.multikueue.dispatcher import Dispatcher
 from fleetqueue.multikueue.errands import Errands
 from fleetqueue.multikueue.flow import deciding
 from fleetqueue.multikueue.flow.look import nominated
-from fleetqueue.multikueue.flow.situation import Site, Situation
+from fleetqueue.multikueue.flow.situation import Site, Situation, without_aliases
 from fleetqueue.multikueue.flow.steps import REASON, Decision
 from fleetqueue.multikueue.hands import Hands, Refused, Subject
 from fleetqueue.multikueue.left_jobs import LeftJobs
@@ -52,6 +53,8 @@ UNDECIDED = ("PendingEvaluation", "Pending", "QuotaReserved")
 """What a worker says of a workload that it has not refused."""
 POSTPONED_SECONDS = 2.0
 """After this a status is tried again that could not be copied yet."""
+CROWDED_SECONDS = 0.5
+"""After this a worker is asked again for which too many wait."""
 log = logging.getLogger(__name__)
 
 
@@ -297,16 +300,12 @@ class DispatchController(Controller[Any]):
 
     def _situation(self, subject: Subject) -> Situation:
         self._remember(subject.workload, subject.adapter, subject.jobs)
-        adapter, configured = subject.adapter, set(subject.configured)
+        adapter = subject.adapter
+        claimed = str((subject.workload.get("status") or {}).get("clusterName") or "")
         if subject.check["state"] != "Ready":
             self._put_out.pop(subject.key, None)
-        sites = [self._site(name, subject) for name in subject.configured]
-        former = [
-            site
-            for worker in self._workers.all()
-            if worker.name not in configured and worker.is_connected
-            if not (site := self._site(worker.name, subject)).is_clean
-        ]
+        sites = without_aliases([self._site(name, subject) for name in subject.configured], claimed)
+        former = self._former(subject, sites)
         components, wanted = self._components(subject)
         nominate = partial(self._offers.ask, subject.workload, adapter, subject.jobs, sites)
         return Situation(
@@ -325,6 +324,22 @@ class DispatchController(Controller[Any]):
             had=self._last_worker(subject.workload, sites),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
+
+    def _former(self, subject: Subject, sites: Iterable[Site]) -> list[Site]:
+        """Workers that are not configured any more and have something of it, unless they are known
+        under another name.
+        """
+        known = {uid_of(site.copy) for site in sites if site.copy is not None}
+        found = [
+            self._site(worker.name, subject)
+            for worker in self._workers.all()
+            if worker.name not in subject.configured and worker.is_connected
+        ]
+        return [
+            site
+            for site in found
+            if not site.is_clean and not (site.copy is not None and uid_of(site.copy) in known)
+        ]
 
     def _holder(self, subject: Subject) -> str:
         """As those slices tell that are not over. One that was never put out, and has no worker
@@ -419,9 +434,12 @@ class DispatchController(Controller[Any]):
             if decision.note:
                 log.info("workload=%s: %s", subject.key, decision.note)
         after = decision.after
-        for step in decision.steps:
-            if await self._hands.do(subject, step):
-                after = POSTPONED_SECONDS if after is None else after
+        try:
+            for step in decision.steps:
+                if await self._hands.do(subject, step):
+                    after = POSTPONED_SECONDS if after is None else after
+        except Crowded:
+            return Result(timedelta(seconds=CROWDED_SECONDS))
         if decision.problem:
             raise Refused(decision.problem)
         return DONE if after is None else Result(timedelta(seconds=after))

@@ -99,6 +99,7 @@ def _write_names(look: Look, names: Sequence[str]) -> None:
 def _offer(look: Look, names: Sequence[str], *, is_follower: bool = False) -> None:
     here = {site.name for site in look.here()}
     reachable = {site.name for site in look.seen.sites if site.is_connected}
+    here |= {site.name for site in look.seen.sites if site.is_alias}
     others = [site for site in look.seen.sites if site.name not in names]
     look.remove(others)
     if run_on(look, [*others, *look.seen.former]):

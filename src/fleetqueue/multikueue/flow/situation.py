@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, uid_of
 from fleetqueue.multikueue.components import Component
 from fleetqueue.multikueue.dispatcher import Nomination
 from fleetqueue.multikueue.settings import DispatchSettings
@@ -24,6 +24,8 @@ class Site:
     was_put_out: bool = False
     """Whether the copy was seen evicted since it was claimed, whatever became of it after that."""
 
+    is_alias: bool = False
+    """Whether another name leads to the same cluster."""
     is_leaving: bool = False
     """Whether what is there is of one that had this name before, or about to be removed: it says
     nothing of this workload."""
@@ -31,6 +33,22 @@ class Site:
     @property
     def is_clean(self) -> bool:
         return self.copy is None and not self.has_mirror
+
+
+def without_aliases(sites: Sequence[Site], claimed: str) -> list[Site]:
+    """A cluster that two names lead to has what is there once: under the name that has the
+    workload, or the first.
+    """
+    holders: dict[str, str] = {}
+    for site in sorted(sites, key=lambda each: each.name != claimed):
+        if site.copy is not None:
+            holders.setdefault(uid_of(site.copy), site.name)
+    return [
+        site
+        if site.copy is None or holders[uid_of(site.copy)] == site.name
+        else Site(site.name, is_alias=True)
+        for site in sites
+    ]
 
 
 @dataclass(frozen=True, slots=True)
