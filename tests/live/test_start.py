@@ -24,3 +24,13 @@ def test_a_cluster_that_is_ready_has_all_training_runtimes(tmp_path: Path) -> No
     found = {each["metadata"]["name"] for each in listed.json["items"]}
     assert found == {each["metadata"]["name"] for each in runtimes()}
     assert "[+]cluster ok" in ready.body.decode()
+
+
+def test_nobody_else_may_read_what_pods_mount(tmp_path: Path) -> None:
+    """Secrets and tokens are files there."""
+    home = tmp_path / "shared"
+    home.mkdir(mode=0o755)
+    server = start_ours(home, flags=())
+    server.stop()
+    [runtime] = home.rglob("runtime")
+    assert runtime.stat().st_mode & 0o077 == 0

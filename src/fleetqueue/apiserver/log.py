@@ -276,7 +276,7 @@ def _has_journal(path: Path) -> bool:
 def _hold(path: Path) -> int:
     """Take the lock file beside the database; two servers on one file would corrupt it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StorageError(

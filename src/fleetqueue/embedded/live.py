@@ -222,9 +222,13 @@ class Live:
         return connect_to(access, clock=self.cluster.clock, random=self.cluster.random)
 
     async def _open_processes(self) -> ShepherdedProcesses:
+        """What pods mount, such as Secrets and tokens, is nobody else's to read."""
         options = self._options
+        directory = options.directory / "runtime"
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.chmod(0o700)
         return await ShepherdedProcesses.open(
-            options.directory / "runtime", self.cluster.clock, namespaces=options.namespaces
+            directory, self.cluster.clock, namespaces=options.namespaces
         )
 
     def _make_keeper(self, processes: ShepherdedProcesses) -> NodeKeeper:

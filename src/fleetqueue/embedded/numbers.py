@@ -44,7 +44,7 @@ def take(directory: Path) -> Number:
     for value in _preferred(directory):
         claim = _claim(value)
         if claim is not None:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             note.write_text(str(value))
             return Number(value, claim)
     raise UserError("254 clusters run on this machine already: stop one of them first")

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from fleetqueue.base.clock import Clock
 from fleetqueue.errors import FleetqueueError
 
-CALLS_MAX = 20
-"""To one worker at once, where they take long."""
+CALLS_MAX = 28
+"""To one worker at once; a few fewer than the looks that there may be."""
+SLOW_CALLS_MAX = 20
+"""The same, where they take long."""
 LONG_SECONDS = 2.0
 
 
@@ -29,7 +31,8 @@ class Crowds:
     def joined(self, worker: str) -> Iterator[None]:
         """For the time of one call, or of a few that follow each other; raises Crowded."""
         known, now, token = self._under_way[worker], self._clock.monotonic(), object()
-        if len(known) >= CALLS_MAX and now - next(iter(known.values())) > LONG_SECONDS:
+        is_slow = bool(known) and now - next(iter(known.values())) > LONG_SECONDS
+        if len(known) >= (SLOW_CALLS_MAX if is_slow else CALLS_MAX):
             raise Crowded(f'the worker "{worker}" is slow')
         known[token] = now
         try:

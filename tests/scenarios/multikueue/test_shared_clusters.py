@@ -90,10 +90,7 @@ async def test_a_worker_that_is_slow_delays_none_of_the_others(
     monkeypatch.setattr(worker_calls, "create", created)
     for number in range(100):
         await world.manager.client.create(job(f"slow-{number:02}"))
-    await world.fleet.passes(seconds=5)
-    await world.workers["worker1"].patch(
-        kinds.CLUSTER_QUEUE, "cluster-queue", {"spec": {"stopPolicy": "Hold"}}
-    )
+    await world.fleet.passes(seconds=3)
     groups = shared_world.objects.cluster_queue("cluster-queue", "2")["spec"]["resourceGroups"]
     patch = {"spec": {"resourceGroups": groups}}
     await world.workers["worker2"].client.patch(kinds.CLUSTER_QUEUE, "cluster-queue", patch)
