@@ -18,7 +18,7 @@ from fleetqueue.kube.informer import Informer
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.multikueue import failures, kinds, worker_calls
 from fleetqueue.multikueue.credentials import Found
-from fleetqueue.multikueue.session import WORKLOADS, Session, Surroundings
+from fleetqueue.multikueue.session import SPACES, WORKLOADS, Session, Surroundings
 
 SHORT_SECONDS = 1.0
 """A connection that was lost sooner is not made again before that has passed."""
@@ -99,9 +99,11 @@ class Connection:
     def follows(self, kind: Resource) -> bool:
         return self._session is not None and self._session.follows(kind)
 
-    def queues(self, kind: Resource) -> Sequence[Object] | None:
+    def queues(self, kind: Resource, namespace: str = "") -> Sequence[Object] | None:
         cache = self._cache(kind)
-        return cache.store.all() if cache is not None and self.follows(kind) else None
+        if cache is None or not self.follows(kind):
+            return None
+        return cache.store.by_index(SPACES, namespace) if namespace else cache.store.all()
 
     @property
     def client(self) -> Client:

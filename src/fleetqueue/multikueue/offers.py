@@ -111,7 +111,7 @@ class Offers:
             worker.name,
             takes_kind=worker.follows(adapter.resource),
             has_namespace=self._has_namespace(worker, namespace_of(jobs[0])),
-            local_queues=worker.queues(kinds.LOCAL_QUEUE),
+            local_queues=worker.queues(kinds.LOCAL_QUEUE, key_of(jobs[0]).namespace),
             cluster_queues=worker.queues(kinds.CLUSTER_QUEUE),
             absent=[each for each in needed_by(jobs[0]) if self._stock.lacks(worker.name, each)],
         )
@@ -124,5 +124,5 @@ class Offers:
 
 def _shows_namespace(namespace: str, worker: Worker) -> bool:
     """A worker whose queues nobody may read is believed, too."""
-    queues = worker.queues(kinds.LOCAL_QUEUE)
-    return queues is None or any(key_of(each).namespace == namespace for each in queues)
+    queues = worker.queues(kinds.LOCAL_QUEUE, namespace)
+    return queues is None or bool(queues)

@@ -4,7 +4,7 @@ first call until something fails.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -18,7 +18,7 @@ from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Forbidden, KubeError, NotFound, Refused, Unreachable
 from fleetqueue.kube.informer import Informer
 from fleetqueue.kube.kubeconfig import Access
-from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.kube.resources import NAMESPACES, Object, Resource, key_of, uid_of
 from fleetqueue.multikueue import failures, kinds
 from fleetqueue.multikueue.dialect import Dialect, spoken
 from fleetqueue.multikueue.failures import Failed
@@ -30,6 +30,8 @@ Connect = Callable[[Access], Client]
 """The seam to other clusters. Nothing is sent yet."""
 WORKLOADS = "workloads"
 """The index of mirrors by the local Workload that each belongs to."""
+SPACES = "namespaces"
+"""The index of LocalQueues."""
 CALL_SECONDS_MAX = 10.0
 GREETING_SECONDS_MAX = 15.0
 CLOSE_SECONDS_MAX = 5.0
@@ -198,12 +200,17 @@ class Session:
         if kind not in QUEUES:
             selection = {"label_selector": f"{labels.MULTIKUEUE_ORIGIN}={self.origin}"}
         wakes = self._around.followed.get(kind)
+        indexes: dict[str, Callable[[Object], Iterable[Hashable]]] = {}
+        if wakes is not None:
+            indexes[WORKLOADS] = wakes
+        if kind == kinds.LOCAL_QUEUE:
+            indexes[SPACES] = lambda queue: [key_of(queue).namespace]
         return Informer(
             self.client,
             self.dialect.kind(kind),
             random=self._around.random,
             selection=selection,
-            indexes={WORKLOADS: wakes} if wakes is not None else None,
+            indexes=indexes,
             transform=self._read,
             on_problem=partial(self._noticed, kind),
         )

@@ -44,8 +44,10 @@ class Worker(Protocol):
     def follows(self, kind: Resource) -> bool:
         """Whether jobs of that kind can be sent there."""
 
-    def queues(self, kind: Resource) -> Sequence[Object] | None:
-        """All its ClusterQueues or LocalQueues; None where they are not followed."""
+    def queues(self, kind: Resource, namespace: str = "") -> Sequence[Object] | None:
+        """Its ClusterQueues or LocalQueues, all or those of a namespace; None where they are not
+        followed.
+        """
 
     async def read(self, kind: Resource, key: Key) -> Object | None:
         """From the server, whatever its origin."""

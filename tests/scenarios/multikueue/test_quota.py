@@ -29,7 +29,7 @@ class PaperWorker:
     is_connected: bool = True
     objects: dict[Resource, list[Object]] = field(default_factory=dict)
 
-    def queues(self, kind: Resource) -> Sequence[Object] | None:
+    def queues(self, kind: Resource, namespace: str = "") -> Sequence[Object] | None:
         return self.objects.get(kind)
 
 
