@@ -1,7 +1,7 @@
 """Takes every workload that has a MultiKueue check through its flow: looks, asks, does."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -38,6 +38,7 @@ from fleetqueue.multikueue.flow.look import nominated
 from fleetqueue.multikueue.flow.situation import Site, Situation, without_aliases
 from fleetqueue.multikueue.flow.steps import REASON, Decision
 from fleetqueue.multikueue.hands import Hands, Refused, Subject
+from fleetqueue.multikueue.last_workers import LastWorkers
 from fleetqueue.multikueue.left_jobs import LeftJobs
 from fleetqueue.multikueue.namesakes import Namesakes
 from fleetqueue.multikueue.offers import Offers
@@ -91,15 +92,13 @@ class DispatchController(Controller[Any]):
         """By workload: how its mirrors are removed when it is gone."""
         self._left = LeftJobs(self._source, workers, settings)
         self._namesakes = Namesakes(workers)
-        self._had: dict[Key, str | None] = {}
-        """By workload: the worker that had it last; None where that was before our time."""
+        self._last = LastWorkers(format_time(cluster.clock.now()))
         self._put_out: dict[Key, set[tuple[str, str]]] = {}
         """By workload: workers, and the uids of copies that were seen evicted there."""
         self._standings: dict[Key, tuple[tuple[str, str], ...]] = {}
         """By workload: what was told last of why no worker admits it."""
         self._notes: dict[Key, str] = {}
         """By workload: what was logged last."""
-        self._started_at = format_time(cluster.clock.now())
         self._leisure = Leisure(is_busy=lambda: self._hands.is_busy)
         for index in (checks.BY_CHECK, checks.BY_OWNER):
             cluster.informer(index.kind, indexes={index.name: index.values})
@@ -176,7 +175,7 @@ class DispatchController(Controller[Any]):
         if found or (left := self._left.found(adapter, job)) is None:
             return map(key_of, found)
         self._known.setdefault(left, adapter)
-        self._had.setdefault(left, None)
+        self._last.doubt(left)
         return [left]
 
     def _of_remote(self, kind: Resource, obj: Object) -> Iterable[Key]:
@@ -206,7 +205,9 @@ class DispatchController(Controller[Any]):
             return DONE
         self._known[key_of(workload)] = found
         if is_deleting(workload):
-            self._remember(workload, found, found.jobs(workload, self._source, self._settings))
+            jobs = found.jobs(workload, self._source, self._settings)
+            self._left.remember(key_of(workload), jobs)
+            self._last.note(workload, found, jobs)
         self._namesakes.look(workload)
         if is_deleting(workload) or self._namesakes.blocks(key_of(workload), found.resource):
             self._hands.remove_everywhere(key_of(workload), found)
@@ -259,7 +260,7 @@ class DispatchController(Controller[Any]):
         if adapter is None:
             return DONE
         is_left = self._hands.remove_everywhere(key, adapter)
-        jobs, lost = self._left.of(key, adapter), self._left.lost(self._had.get(key, ""))
+        jobs, lost = self._left.of(key, adapter), self._left.lost(self._last.of(key))
         wait = self._left.seconds_left(lost, self._cluster.clock.now())
         if wait > 0:
             self._tell_waiting(key, self._left.alone(jobs), lost)
@@ -269,7 +270,8 @@ class DispatchController(Controller[Any]):
             del self._known[key]
             self._left.forget(key)
             self._namesakes.forget(key)
-            for known in (self._had, self._put_out, self._notes):
+            self._last.forget(key)
+            for known in (self._put_out, self._notes):
                 known.pop(key, None)
         return DONE
 
@@ -299,7 +301,8 @@ class DispatchController(Controller[Any]):
         return Subject(workload, check, adapter, jobs, configured)
 
     def _situation(self, subject: Subject) -> Situation:
-        self._remember(subject.workload, subject.adapter, subject.jobs)
+        self._left.remember(subject.key, subject.jobs)
+        self._last.note(subject.workload, subject.adapter, subject.jobs)
         adapter = subject.adapter
         claimed = str((subject.workload.get("status") or {}).get("clusterName") or "")
         if subject.check["state"] != "Ready":
@@ -321,7 +324,7 @@ class DispatchController(Controller[Any]):
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
             is_held=any(map(adapter.is_held, subject.jobs)),
             holder=self._holder(subject),
-            had=self._last_worker(subject.workload, sites),
+            had=self._last.settle(subject.workload, sites),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
 
@@ -363,40 +366,6 @@ class DispatchController(Controller[Any]):
         connected = [worker for worker in self._workers.all() if worker.is_connected]
         if name and any(worker.copy(Key(space, name)) is not None for worker in connected):
             self.errands.wake(Key(space, name), 0.0)
-
-    def _last_worker(self, workload: Object, sites: Sequence[Site]) -> str | None:
-        """The Workload itself forgets it when it is put out; we do when nothing is left there."""
-        key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
-        clean = [site.name for site in sites if site.is_connected and site.is_clean]
-        had = self._had[key]
-        if not name and (had in clean if had is not None else len(clean) == len(sites)):
-            self._had[key] = ""
-        return self._had[key]
-
-    def _remember(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> None:
-        """What it is for and who has it, or had it last: that is asked when it is gone."""
-        key, name = key_of(workload), (workload.get("status") or {}).get("clusterName")
-        self._left.remember(key, jobs)
-        if name:
-            self._had[key] = "" if status.is_finished(workload) else str(name)
-        elif key not in self._had:
-            was_there = self._was_admitted(workload) or self._was_lost(workload, adapter, jobs)
-            self._had[key] = None if was_there else ""
-
-    def _was_admitted(self, workload: Object) -> bool:
-        """One that was put on hold was never evicted."""
-        known = (
-            status.find_condition(workload, each) for each in (status.ADMITTED, status.EVICTED)
-        )
-        return any(known)
-
-    def _was_lost(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> bool:
-        """Whether it may be the successor of one that was deleted while nobody looked: of jobs that
-        do not tell themselves that they run elsewhere.
-        """
-        if adapter.tells_activity or _created(workload) < self._started_at:
-            return False
-        return any(_created(job) < self._started_at for job in jobs)
 
     def _site(self, name: str, subject: Subject) -> Site:
         worker = self._workers.get(name)
@@ -456,10 +425,6 @@ class DispatchController(Controller[Any]):
             return
         self._standings[subject.key] = names
         self._hands.event(workload, "Normal", PENDING_ON_WORKERS, told(found))
-
-
-def _created(obj: Object) -> str:
-    return str(obj["metadata"].get("creationTimestamp") or "")
 
 
 def _is_news(kind: Resource, obj: Object) -> bool:

@@ -1,0 +1,70 @@
+"""Which worker had a workload last: it may still run it while it is out of reach."""
+
+from collections.abc import Sequence
+
+from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.meta import Key
+from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.multikueue.adapter import Adapter
+from fleetqueue.multikueue.flow.situation import Site
+
+
+class LastWorkers:
+    """By workload. The Workload itself forgets it when it is put out; this does when nothing is
+    left there.
+    """
+
+    def __init__(self, started_at: str) -> None:
+        self._started_at = started_at
+        self._had: dict[Key, str | None] = {}
+
+    def of(self, key: Key) -> str | None:
+        """ "" where none had it; None where one may have had it before our time."""
+        return self._had.get(key, "")
+
+    def doubt(self, key: Key) -> None:
+        """One had it, and nobody knows which."""
+        self._had.setdefault(key, None)
+
+    def note(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> None:
+        key, name = key_of(workload), _holder(workload)
+        if name:
+            self._had[key] = "" if status.is_finished(workload) else name
+        elif key not in self._had:
+            was_there = _was_admitted(workload) or self._was_lost(workload, adapter, jobs)
+            self._had[key] = None if was_there else ""
+
+    def settle(self, workload: Object, sites: Sequence[Site]) -> str | None:
+        """The same as `of`, when those that have nothing of it were seen."""
+        key = key_of(workload)
+        clean = [site.name for site in sites if site.is_connected and site.is_clean]
+        had = self._had[key]
+        is_clean = len(clean) == len(sites) if had is None else had in clean
+        if is_clean and not _holder(workload):
+            self._had[key] = ""
+        return self._had[key]
+
+    def forget(self, key: Key) -> None:
+        self._had.pop(key, None)
+
+    def _was_lost(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> bool:
+        """Whether it may be the successor of one that was deleted while nobody looked: of jobs that
+        do not tell themselves that they run elsewhere.
+        """
+        if adapter.tells_activity or _created(workload) < self._started_at:
+            return False
+        return any(_created(job) < self._started_at for job in jobs)
+
+
+def _holder(workload: Object) -> str:
+    return str((workload.get("status") or {}).get("clusterName") or "")
+
+
+def _was_admitted(workload: Object) -> bool:
+    """One that was put on hold was never evicted."""
+    known = (status.ADMITTED, status.EVICTED)
+    return any(status.find_condition(workload, each) is not None for each in known)
+
+
+def _created(obj: Object) -> str:
+    return str(obj["metadata"].get("creationTimestamp") or "")
