@@ -1,5 +1,7 @@
 """A cluster beside a fleet becomes one of its workers, gets what asks for it, and leaves."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from live.fleet_members import EXAMPLES, Members, read
 from live.objects import WAIT, job
 from live.queues import queued
 from support.local_fleet import LocalFleet
+from support.reference import binaries
 
 Object = dict[str, Any]
 SELECTOR = "fleetqueue.dev/cluster-selector"
@@ -52,6 +55,10 @@ def test_a_cluster_joins_gets_what_asks_for_it_and_leaves(members: Members, extr
     ]
     manager.until("it is there", lambda: manager.condition("MultiKueueCluster", "extra", "Active"))
     assert manager.get("MultiKueueCluster", "extra")["metadata"]["labels"] == {"region": "eu"}
+    refuses_what_is_mistaken(fleet, given)
+    said = fleet.command("join", *given, *there)
+    assert said.splitlines()[0] == "joined again: MultiKueueCluster/extra"
+    manager.until("it is there", lambda: manager.condition("MultiKueueCluster", "extra", "Active"))
 
     manager.create(wanting("abroad", "region=eu", ("true",)))
     manager.create(wanting("home", "!region", ("true",)))
@@ -66,7 +73,8 @@ def test_a_cluster_joins_gets_what_asks_for_it_and_leaves(members: Members, extr
     uids = extra.uids()
     said = fleet.command("leave", "extra", *there)
     assert "removed: MultiKueueCluster/extra\nremoved: Secret/extra-secret\n" in said
-    assert "kubectl delete clusterrole/multikueue-sa-role" in said
+    assert "jobs that move elsewhere: 1\n" in said
+    clean_up(extra, said)
     assert extra.all("Workload") == extra.all("Job") == []
     extra.until("no pod is left", lambda: not extra.pods())
     assert not extra.processes(uids)
@@ -77,6 +85,36 @@ def test_a_cluster_joins_gets_what_asks_for_it_and_leaves(members: Members, extr
     worker.until("it runs again", lambda: worker.pods("Running"))
     manager.delete("Job", "restless")
     members.nothing_left("restless", "Job")
+
+
+def refuses_what_is_mistaken(fleet: LocalFleet, given: list[str]) -> None:
+    """While "extra" is a worker."""
+    there = ["--dir", str(fleet.path)]
+    said = fleet.command("join", *given[:2], "--name", "other", *there, code=1)
+    assert 'this cluster is already the worker "extra"' in said
+    other = ["--kubeconfig", str(fleet.kubeconfig), "--context", "worker-1", "--name", "extra"]
+    assert '"extra" is already the worker at' in fleet.command("join", *other, *there, code=1)
+    for server, why in (
+        ("https://127.0.0.1:1", "cannot connect"),
+        (fleet.server("worker-1").url, "does not let the manager in"),
+    ):
+        said = fleet.command("join", *given, "--server", server, *there, code=1)
+        assert why in said
+        assert "say with --server where the manager reaches the worker" in said
+
+
+def clean_up(extra: Live, said: str) -> None:
+    """By the commands that `leave` printed, as they are."""
+    environment = {
+        "HOME": str(extra.directory),
+        "PATH": f"{binaries()}:{os.environ['PATH']}",
+        "KUBECONFIG": str(extra.server.kubeconfig),
+    }
+    commands = [line.strip() for line in said.splitlines() if line.startswith("  kubectl ")]
+    assert len(commands) == 2
+    for command in commands * 2:
+        done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

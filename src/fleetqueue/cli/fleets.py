@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fleetqueue.kube.client import Client
     from fleetqueue.kube.kubeconfig import Access
     from fleetqueue.kube.resources import Resource
+    from fleetqueue.local_fleet.newcomers import Joined
 
 WORKERS = 3
 STOP_SECONDS = 30.0
@@ -178,26 +179,29 @@ async def join(
     labels: dict[str, str],
     config_name: str,
     jobs: "Sequence[Resource]",
-) -> None:
-    """`jobs`: the kinds that the manager may send there."""
-    from fleetqueue.local_fleet import joining
+    *,
+    is_near: bool,
+) -> "Joined":
+    """`jobs`: the kinds that the manager may send there; `is_near`: it is on this machine."""
+    from fleetqueue.local_fleet import newcomers
 
     async with AsyncExitStack() as stack:
         here, there = open_client(manager), open_client(worker)
         stack.push_async_callback(here.close)
         stack.push_async_callback(there.close)
         served = [await there.discovery.found(each) for each in jobs]
-        await joining.join(here, there, name, server, served, labels=labels)
-        if config_name:
-            await joining.list_cluster(here, config_name, name)
+        newcomer = newcomers.Newcomer(name, server, there, served, labels)
+        return await newcomers.join(here, newcomer, config_name, open_client, is_near=is_near)
 
 
-async def leave(manager: "Access", name: str, config_name: str) -> list[str]:
+async def leave(
+    manager: "Access", name: str, config_name: str, *, is_forced: bool = False
+) -> list[str]:
     from fleetqueue.local_fleet import leaving
 
     client = open_client(manager)
     try:
-        return await leaving.leave(client, name, config_name, open_client)
+        return await leaving.leave(client, name, config_name, open_client, is_forced=is_forced)
     finally:
         await client.close()
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from fleetqueue.errors import UserError
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, NotFound
-from fleetqueue.kube.resources import NAMESPACES, Object, Resource
+from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
 from fleetqueue.multikueue import kinds, worker_access
 
 MANAGER = "fleetqueue"
+SYSTEM_NAMESPACE = "kube-system"
 TOKEN_TRIES = 100
 TOKEN_WAIT_SECONDS = 0.1
 
@@ -28,16 +29,37 @@ async def join(
     """Whether it is new to the manager. `server`: where the manager reaches the worker; the token's
     own authority vouches for it.
     """
+    text = await make_account(worker, server, jobs)
+    secret = worker_access.secret(secret_of(name), text, namespace, uid=await cluster_uid(worker))
+    return await register(manager, name, secret, labels)
+
+
+async def make_account(worker: Client, server: str, jobs: Iterable[Resource]) -> str:
+    """The kubeconfig by which the manager gets in."""
     for obj in worker_access.objects(jobs):
         await ensure(worker, obj, force=obj["kind"] == "ClusterRole")
     token, authority = await _token(worker)
-    text = worker_access.kubeconfig(server, authority, token)
-    await ensure(manager, _namespace(namespace))
-    secret = f"{name}-secret"
-    await manager.apply(
-        worker_access.secret(secret, text, namespace), force=True, field_manager=MANAGER
-    )
-    return await ensure(manager, worker_access.cluster(name, secret, labels), force=bool(labels))
+    return worker_access.kubeconfig(server, authority, token)
+
+
+async def register(
+    manager: Client, name: str, secret: Object, labels: dict[str, str] | None = None
+) -> bool:
+    """Whether it is new to the manager, or may be."""
+    await ensure(manager, _namespace(secret["metadata"]["namespace"]))
+    await manager.apply(secret, force=True, field_manager=MANAGER)
+    cluster = worker_access.cluster(name, secret["metadata"]["name"], labels)
+    return await ensure(manager, cluster, force=bool(labels))
+
+
+def secret_of(name: str) -> str:
+    """Where the kubeconfig of a worker is, unless its MultiKueueCluster says otherwise."""
+    return f"{name}-secret"
+
+
+async def cluster_uid(client: Client) -> str:
+    """What tells a cluster from all others, whatever its address."""
+    return uid_of(await client.get(NAMESPACES, SYSTEM_NAMESPACE))
 
 
 async def leave(
@@ -47,7 +69,7 @@ async def leave(
     removed = []
     for kind, named, space in (
         (kinds.CLUSTER, name, ""),
-        (kinds.SECRET, f"{name}-secret", namespace),
+        (kinds.SECRET, secret_of(name), namespace),
     ):
         try:
             await manager.delete(kind, named, space)
@@ -90,18 +112,19 @@ def _namespace(name: str) -> Object:
     return {"apiVersion": NAMESPACES.api_version, "kind": "Namespace", "metadata": {"name": name}}
 
 
-async def list_cluster(manager: Client, config: str, name: str) -> None:
-    """The worker is one of those that a MultiKueueConfig lists."""
+async def list_cluster(manager: Client, config: str, name: str) -> bool:
+    """The worker is one of those that a MultiKueueConfig lists; whether that had to be made."""
     try:
         found = await manager.get(kinds.CONFIG, config)
     except NotFound:
         spec = {"clusters": [name]}
         api = {"apiVersion": kinds.CONFIG.api_version, "kind": kinds.CONFIG.kind}
         await manager.create({**api, "metadata": {"name": config}, "spec": spec})
-        return
+        return True
     listed = list(found["spec"]["clusters"])
     if name not in listed:
         await _write_clusters(manager, found, [*listed, name])
+    return False
 
 
 async def unlist_cluster(manager: Client, config: str, name: str) -> bool:

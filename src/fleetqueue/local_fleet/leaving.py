@@ -3,36 +3,73 @@ connection is cut; the other way round, jobs would go on there and once more els
 """
 
 import asyncio
-import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fleetqueue.api.kueue import admission_status
 from fleetqueue.api.kueue.labels import MULTIKUEUE_ORIGIN
 from fleetqueue.api.meta import Key
-from fleetqueue.errors import Unreachable
-from fleetqueue.kube import kubeconfig
+from fleetqueue.errors import Unreachable, UserError
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import BadKubeconfig, NotFound
+from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.local_fleet import joining
-from fleetqueue.multikueue import kinds, worker_access
+from fleetqueue.local_fleet.known_workers import known_worker
+from fleetqueue.multikueue import kinds
 
 TRIES = 150
 POLL_SECONDS = 0.2
+NAMED_MAX = 3
 
 Open = Callable[[Access], Client]
 
 
-async def leave(manager: Client, name: str, config: str, open_client: Open) -> list[str]:
-    """What was removed on the manager, and what it could not take back from the worker."""
+async def leave(
+    manager: Client, name: str, config: str, open_client: Open, *, is_forced: bool = False
+) -> list[str]:
+    """What was removed on the manager, what moves, and what it could not take back. `is_forced`:
+    also where the worker is out of reach and may go on with what others start again.
+    """
+    cluster = await _find(manager, name)
+    held = [] if cluster is None else await _held(manager, name)
+    is_active = cluster is not None and _is_active(cluster)
+    if held and not is_active and not is_forced:
+        raise UserError(out_of_reach(name, held))
     is_unlisted = await joining.unlist_cluster(manager, config, name)
-    told = await _take_back(manager, name, open_client) if is_unlisted else []
-    return [*await joining.leave(manager, name), *told]
+    told = []
+    if cluster is not None and is_active and is_unlisted:
+        told = await _take_back(manager, cluster, open_client)
+    removed = await joining.leave(manager, name)
+    if not held:
+        return [*removed, *told]
+    fate = "move elsewhere" if is_active and is_unlisted else "may still run there"
+    return [*removed, f"jobs that {fate}: {len(held)}", *told]
 
 
-async def _take_back(manager: Client, name: str, open_client: Open) -> list[str]:
-    access = await _access(manager, name)
+def out_of_reach(name: str, held: Sequence[str]) -> str:
+    more = len(held) - NAMED_MAX
+    named = ", ".join(held[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    count = "1 Workload" if len(held) == 1 else f"{len(held)} Workloads"
+    return (
+        f'"{name}" is out of reach and has {count} ({named}), which may still run there while they'
+        " start elsewhere: bring it back first, or leave anyhow with --force"
+    )
+
+
+async def _held(manager: Client, name: str) -> list[str]:
+    """What the worker was given and nobody has seen the end of."""
+    found = (await manager.list(kinds.WORKLOAD)).items
+    return sorted(
+        str(key_of(each))
+        for each in found
+        if (each.get("status") or {}).get("clusterName") == name
+        and not admission_status.is_finished(each)
+    )
+
+
+async def _take_back(manager: Client, cluster: Object, open_client: Open) -> list[str]:
+    access = (await known_worker(manager, cluster)).access
     if access is None:
         return []
     worker = open_client(access)
@@ -59,19 +96,10 @@ async def _left(manager: Client, worker: Client) -> set[Key]:
     return set(map(key_of, there)) & set(map(key_of, here))
 
 
-async def _access(manager: Client, name: str) -> Access | None:
-    """To a worker that the manager reaches by a kubeconfig in a Secret."""
+async def _find(manager: Client, name: str) -> Object | None:
     try:
-        cluster = await manager.get(kinds.CLUSTER, name)
-        if not _is_active(cluster):
-            return None
-        source = cluster["spec"]["clusterSource"].get("kubeConfig") or {}
-        if source.get("locationType") != "Secret":
-            return None
-        secret = await manager.get(kinds.SECRET, source["location"], worker_access.NAMESPACE)
-        text = base64.b64decode((secret.get("data") or {}).get("kubeconfig") or "").decode()
-        return kubeconfig.parse(text).access()
-    except (NotFound, BadKubeconfig, ValueError):
+        return await manager.get(kinds.CLUSTER, name)
+    except NotFound:
         return None
 
 

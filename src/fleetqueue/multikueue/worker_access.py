@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fleetqueue.api.kueue.labels import CLUSTER_UID
 from fleetqueue.base import documents
 from fleetqueue.kube.resources import Object, Resource
 
@@ -100,10 +101,11 @@ def kubeconfig(server: str, authority: bytes, token: str) -> str:
     )
 
 
-def secret(name: str, text: str, namespace: str = NAMESPACE) -> Object:
-    """The kubeconfig on the manager."""
+def secret(name: str, text: str, namespace: str = NAMESPACE, *, uid: str = "") -> Object:
+    """The kubeconfig on the manager. `uid`: of the cluster that it leads to."""
     data = {"kubeconfig": base64.b64encode(text.encode()).decode()}
-    return {**_named("v1", "Secret", name, namespace), "data": data}
+    annotations = {CLUSTER_UID: uid} if uid else None
+    return {**_named("v1", "Secret", name, namespace, annotations=annotations), "data": data}
 
 
 def cluster(name: str, secret: str, labels: dict[str, str] | None = None) -> Object:

@@ -77,3 +77,7 @@ DISPATCHING = frozenset({CLUSTER_SELECTOR, BEST_FIT_STEP})
 # Ours, on MultiKueueConfigs.
 QUOTA_BY_FLAVOR = "fleetqueue.dev/quota-by-flavor"
 """Set to true, the quota of queues with several flavors is kept too, flavor by flavor."""
+
+# Ours, on the Secrets with the kubeconfigs of workers.
+CLUSTER_UID = "fleetqueue.dev/cluster-uid"
+"""Which cluster it is: the uid of its Namespace kube-system."""

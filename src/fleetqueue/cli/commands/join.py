@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -12,7 +13,9 @@ from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG
 @click.command(
     help="Add a cluster to the workers of a manager.\n\n"
     "Makes an account with a role of least rights on the worker, and on the manager a Secret with "
-    "its kubeconfig, a MultiKueueCluster, and an entry in the MultiKueueConfig.\n\n"
+    "its kubeconfig, a MultiKueueCluster, and an entry in the MultiKueueConfig. To join it again "
+    "under its name renews the token; the name of another cluster and a second name for this one "
+    "are refused.\n\n"
     "With --fleet the manager is a hub that places objects, and the cluster becomes a member: a "
     "MemberCluster and an account on the hub, and on the member a Secret by which its agent finds "
     "the hub. Nobody has to reach the member."
@@ -55,6 +58,8 @@ def join(
 
     if is_member and frameworks:
         raise click.UsageError("--framework is for workers: a member runs what is placed on it")
+    if server and not _is_address(server):
+        raise click.UsageError(f'"{server}" is no address: write --server as https://HOST:PORT')
     jobs = kinds_of(frameworks)
     manager = fleets.manager_access(directory_at(directory), manager_kubeconfig, manager_context)
     worker = fleets.access(kubeconfig, context)
@@ -77,10 +82,25 @@ def join(
             " --context"
         )
     server = server or worker.server
-    asyncio.run(fleets.join(manager, worker, called, server, pairs, config_name, jobs))
-    click.echo(f"joined: MultiKueueCluster/{called}")
+    is_near = manager_kubeconfig is None
+    joined = asyncio.run(
+        fleets.join(manager, worker, called, server, pairs, config_name, jobs, is_near=is_near)
+    )
+    if joined.warning:
+        click.echo(f"warning: seen from here, {joined.warning}", err=True)
+    click.echo(f"{'joined' if joined.is_new else 'joined again'}: MultiKueueCluster/{called}")
+    for note in joined.notes:
+        click.echo(note)
     click.echo(f"watch it connect: kubectl get multikueuecluster {called}")
     click.echo("it takes jobs of the queues that it has too: a LocalQueue of the same name")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _pair(label: str) -> tuple[str, str]:
