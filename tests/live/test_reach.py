@@ -5,6 +5,7 @@ its processes; and nobody sees its pods there otherwise.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -201,7 +202,7 @@ def test_logs_of_a_job_are_shown_while_it_runs_and_when_it_is_over(
         fleet.fleetqueue("logs", "train", "--prefix", "--timestamps", "-f").stdout,
     )
     refused = fleet.fleetqueue("exec", "train", "--", "id", code=1).stderr
-    assert "removed there when it ended" in refused
+    assert "train has finished (Succeeded: " in refused
     fleet.run("delete", "job", "train")
     wait_until("its logs are gone", lambda: len(fleet.kept()) == before)
 
@@ -372,5 +373,37 @@ def test_the_command_line_finds_the_way_from_any_manager(fleet: Fleet, web: str)
     fleet.fleetqueue("exec", "web", "--", "sh", "-c", "exit 3", code=3)
     long = "x" * 300_000
     assert fleet.fleetqueue("exec", "-i", "web", "--", "cat", stdin=long).stdout == long
+    refused = fleet.fleetqueue("exec", "web", "--pod", "nope", "--", "id", code=1).stderr
+    assert refused == f'error: web has no pod "nope": it has {web}\n'
+    refused = fleet.fleetqueue("exec", "web", "--", "no-such-command", code=1).stderr
+    assert refused.count("Internal error occurred") == 1
     missing = fleet.fleetqueue("logs", "job/nothing", code=1).stderr
     assert missing == 'error: there is no job/nothing in namespace "default"\n'
+
+
+def test_the_command_line_says_why_there_are_no_logs(fleet: Fleet) -> None:
+    fleet.create(job("typo", "/no/such/command", backoffLimit=0))
+    fleet.run("wait", "job/typo", "--for=condition=Failed", f"--timeout={SECONDS_MAX}s")
+    said = fleet.fleetqueue("logs", "job/typo", code=1)
+    assert said.stdout == ""
+    assert "/main has not started: StartError: " in said.stderr
+    nowhere = job("nowhere", "true")
+    nowhere["spec"]["template"]["spec"]["nodeSelector"] = {"is": "nowhere"}
+    fleet.create(nowhere)
+    wait_until("its pod", lambda: any("/nowhere-" in pod for pod in fleet.pods("worker-1")))
+    wait_until(
+        "it is told why",
+        lambda: "Unschedulable" in fleet.fleetqueue("logs", "job/nowhere", code=1).stderr,
+    )
+    fleet.run("delete", "job/nowhere")
+
+
+def test_a_worker_that_is_stopped_is_named(fleet: Fleet, web: str) -> None:
+    pid = int((fleet.directory / "logs" / "worker-1.pid").read_text())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for words in (("logs", "web"), ("exec", "web", "--", "id")):
+            said = fleet.fleetqueue(*words, code=1).stderr
+            assert 'the worker "worker-1", which has web, does not answer. ' in said
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -2,7 +2,9 @@
 killed.
 """
 
+import os
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,7 +187,7 @@ def test_a_worker_that_is_killed_is_told_of_and_comes_back(
 ) -> None:
     fleet.kill("worker-2")
     members.manager.until("it is missed", lambda: not is_active(members, "worker-2"))
-    rows = {row[0]: row for row in table(fleet)}
+    rows = {row[0]: row for row in table(fleet, code=1)}
     assert rows["worker-1"][1] == "running"
     assert rows["worker-2"][1] == "ended"
     assert rows["worker-2"][-1].startswith("no: ")
@@ -205,6 +207,28 @@ def test_a_worker_that_is_killed_is_told_of_and_comes_back(
         again.manager.until(f"{name} is connected", lambda name=name: is_active(again, name))
     again.manager.create(queued(job(("true",)), "moved", "user-queue"))
     again.manager.until("it ends", lambda: again.manager.condition("Job", "moved", "Complete"))
+
+
+@pytest.mark.parametrize("name", ["worker-2", "manager"])
+def test_one_that_is_stopped_delays_nobody_for_long(
+    members: Members, fleet: LocalFleet, name: str
+) -> None:
+    pid = fleet.pid(name)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        rows = {row[0]: row for row in table(fleet, code=1)}
+        if name == "manager":
+            options = ("--kubeconfig", str(fleet.kubeconfig), "--context", name)
+            for words in (("explain", "j"), ("logs", "j"), ("exec", "j", "id")):
+                said = fleet.command(*words[:1], *options, *words[1:], code=1)
+                assert said.startswith(
+                    f'error: "manager" ({members.by_name[name].server.url}) does'
+                )
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert [rows[each][1] for each in NAMES if each != name] == ["running", "running"]
+    assert rows[name][1] == "does not answer"
+    assert [line for line in rows if line.startswith(f"{name} does not answer, and its process")]
 
 
 def port_of(members: Members, name: str) -> int:

@@ -1,7 +1,8 @@
 """What `fleetqueue status` shows: what runs of a fleet, where, and who is reached."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.cli import fleets
@@ -9,35 +10,86 @@ from fleetqueue.local_fleet.directory import MANAGER, Directory, Record
 
 if TYPE_CHECKING:
     from fleetqueue.kube.client import Client
+    from fleetqueue.kube.resources import Resource
 
 REASON_LENGTH_MAX = 40
+PATIENCE_SECONDS = 5.0
+"""One that takes longer does not answer; the others are shown."""
+RUNNING = "running"
 ENDED = "ended"
+SILENT = "does not answer"
+JOINED = "joined"
 YES = "yes"
 NO = "no: "
 """Before the reason."""
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the clusters said; None of those that said nothing."""
+
+    clusters: Sequence[Any] | None
+    """The MultiKueueClusters of the manager."""
+    workloads: Mapping[str, Sequence[Any] | None]
+    """By member."""
+
+
 async def rows(home: Directory, record: Record) -> list[list[str]]:
     """A table: what runs, where, and whether the manager reaches it."""
-    found = [["NAME", "STATE", "PID", "SERVER", "CONNECTED", "WORKLOADS"]]
+    header = ["NAME", "STATE", "PID", "SERVER", "CONNECTED", "WORKLOADS"]
     if home.pid() is None:
-        return found + [[each.name, "stopped", "", each.url, "", ""] for each in record.members]
+        return [header, *([each.name, "stopped", "", each.url, "", ""] for each in record.members)]
     clients = {
         each.name: fleets.open_client(fleets.access(home.kubeconfig, each.name))
         for each in record.members
     }
     try:
-        connected = await _connections(clients[MANAGER])
-        told = await asyncio.gather(*(_workloads(clients[each.name]) for each in record.members))
+        heard = await hear(clients)
     finally:
         for client in clients.values():
             await client.close()
-    for member, workloads in zip(record.members, told, strict=True):
-        state = "running" if workloads is not None else _why_silent(home, member.name)
-        link = "" if member.is_manager else reached(state, connected(member.name))
+    return [header, *member_rows(home, record, heard), *joined_rows(heard)]
+
+
+async def hear(clients: "Mapping[str, Client]") -> Heard:
+    """All at once, so that one that does not answer delays nobody else."""
+    from fleetqueue.multikueue import kinds
+
+    clusters, *told = await asyncio.gather(
+        _listed(clients[MANAGER], kinds.CLUSTER),
+        *(_listed(client, kinds.WORKLOAD) for client in clients.values()),
+    )
+    return Heard(clusters, dict(zip(clients, told, strict=True)))
+
+
+def member_rows(home: Directory, record: Record, heard: Heard) -> list[list[str]]:
+    made = []
+    for member in record.members:
+        workloads = heard.workloads[member.name]
+        state = RUNNING if workloads is not None else _why_silent(home, member.name)
+        link = "" if member.is_manager else reached(state, _connected(heard, member.name))
         pid = home.pid_of(member.name)
-        found.append([member.name, state, pid, member.url, link, _counts(workloads)])
-    return found
+        made.append([member.name, state, pid, member.url, link, _counts(workloads)])
+    return made
+
+
+def joined_rows(heard: Heard) -> list[list[str]]:
+    """Of clusters that are no part of the fleet of this machine; the manager speaks for them."""
+    names = [str(each["metadata"]["name"]) for each in heard.clusters or ()]
+    return [
+        [name, JOINED, "", "", _connected(heard, name), _admitted_there(heard, name)]
+        for name in names
+        if name not in heard.workloads
+    ]
+
+
+def told_silent(home: Directory, name: str) -> str:
+    """Of a cluster whose process is there and says nothing."""
+    pid = home.pid_of(name)
+    return (
+        f"{name} does not answer, and its process {pid} is there: `kill -CONT {pid}` lets it go on"
+        f" if it was stopped; {home.log_of(name)} may say more"
+    )
 
 
 def lines(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -70,30 +122,28 @@ def reached(state: str, connected: str) -> str:
 
 
 def _why_silent(home: Directory, name: str) -> str:
-    return "does not answer" if home.is_alive(name) else ENDED
+    return SILENT if home.is_alive(name) else ENDED
 
 
-async def _connections(manager: "Client") -> Callable[[str], str]:
-    """Whether the manager reaches the worker of a name."""
-    from fleetqueue.kube.errors import KubeError
-    from fleetqueue.multikueue import kinds
-
-    try:
-        found = (await manager.list(kinds.CLUSTER)).items
-    except KubeError:
-        return lambda name: "unknown"
-    joined = {each["metadata"]["name"]: _active(each) for each in found}
-    return lambda name: joined.get(name, "not joined")
-
-
-async def _workloads(client: "Client") -> Sequence[Any] | None:
-    from fleetqueue.kube.errors import KubeError
-    from fleetqueue.multikueue import kinds
+async def _listed(client: "Client", kind: "Resource") -> Sequence[Any] | None:
+    """None where nobody answers; a cluster without that kind has none of it."""
+    from fleetqueue.kube.errors import KubeError, NotFound, UnknownKind
 
     try:
-        return (await client.list(kinds.WORKLOAD)).items
-    except KubeError:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return (await client.list(kind)).items
+    except (NotFound, UnknownKind):
+        return ()
+    except (KubeError, TimeoutError):
         return None
+
+
+def _connected(heard: Heard, name: str) -> str:
+    """Whether the manager reaches the cluster of a name."""
+    if heard.clusters is None:
+        return "unknown"
+    found = [each for each in heard.clusters if each["metadata"]["name"] == name]
+    return _active(found[0]) if found else "not joined"
 
 
 def _active(cluster: Mapping[str, Any]) -> str:
@@ -102,6 +152,18 @@ def _active(cluster: Mapping[str, Any]) -> str:
     if found is None:
         return "unknown"
     return YES if found["status"] == "True" else f"{NO}{found['message']}"
+
+
+def _admitted_there(heard: Heard, name: str) -> str:
+    from fleetqueue.api.kueue import admission_status as status
+
+    sent = [
+        each
+        for each in heard.workloads[MANAGER] or ()
+        if (each.get("status") or {}).get("clusterName") == name
+    ]
+    admitted = [each for each in sent if status.is_admitted(each) and not status.is_finished(each)]
+    return f"{len(admitted)} admitted"
 
 
 def _counts(workloads: Sequence[Any] | None) -> str:

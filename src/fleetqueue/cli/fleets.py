@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WORKERS = 3
 STOP_SECONDS = 30.0
+PATIENCE_SECONDS = 10.0
+"""A server that takes longer for something that is read of it does not answer."""
 POLL_SECONDS = 0.05
 
 DIRECTORY = click.option(
@@ -99,7 +101,7 @@ async def _furnish(home: Directory, record: Record) -> None:
     from fleetqueue.local_fleet import furnishing
 
     def open_named(name: str) -> "Client":
-        return open_client(access(home.kubeconfig, name))
+        return open_client(access(home.kubeconfig, name), patience_seconds=None)
 
     await furnishing.furnish(record, open_named, record.before)
 
@@ -162,13 +164,15 @@ def manager_access(home: Directory, kubeconfig: Path | None, context: str) -> "A
     return access(home.kubeconfig, context or "manager")
 
 
-def open_client(to: "Access") -> "Client":
+def open_client(to: "Access", *, patience_seconds: float | None = PATIENCE_SECONDS) -> "Client":
     from random import SystemRandom
 
     from fleetqueue.base.clock import SystemClock
     from fleetqueue.kube.connect import connect_to
 
-    return connect_to(to, clock=SystemClock(), random=SystemRandom())
+    return connect_to(
+        to, clock=SystemClock(), random=SystemRandom(), patience_seconds=patience_seconds
+    )
 
 
 async def join(

@@ -1,5 +1,6 @@
 """What `logs` and `exec` share: which job is meant, and the way to its pods."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleetqueue.errors import UserError
+from fleetqueue.errors import ClusterError, UserError
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from fleetqueue.kube.client import Client
-    from fleetqueue.multikueue.reach.search import Dispatch, Search
+    from fleetqueue.multikueue.reach.search import Dispatch
+    from fleetqueue.multikueue.session import Connect
 
 Object = dict[str, Any]
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -63,6 +65,8 @@ class There:
 
     client: "Client"
     pod: Object
+    worker: str = ""
+    """ "" for the manager."""
 
     @property
     def name(self) -> str:
@@ -78,68 +82,141 @@ async def pods(asked: Asked, *, remembered: bool = False) -> AsyncIterator[list[
     """All that are meant, at least one. `remembered`: also those of which nothing is left but what
     the manager has kept.
     """
-    from contextlib import AsyncExitStack
-
     from fleetqueue.cli import fleets
     from fleetqueue.kube.auth import find_access
-    from fleetqueue.multikueue.reach.search import Search
 
-    kind, _, name = asked.job.rpartition("/")
-    access = find_access(asked.kubeconfig, asked.context)
-    async with AsyncExitStack() as stack:
-        manager = fleets.open_client(access)
-        stack.push_async_callback(manager.close)
-        namespace = asked.namespace or manager.namespace
-        search = Search(manager, namespace, asked.system_namespace)
-        way = _Way(search, manager, namespace, stack)
-        dispatches = await search.dispatch(kind, name)
-        look = way.there_or_remembered if remembered else way.there
-        found = [each for dispatch in dispatches for each in await look(dispatch)]
-        workers = ", ".join(each.worker for each in dispatches)
-        yield meant(found, asked.pod, f"{asked.job} has no such pod on {workers}")
+    manager = fleets.open_client(find_access(asked.kubeconfig, asked.context))
+    try:
+        way = Way(manager, asked, fleets.open_client)
+        async with way.pods(remembered=remembered) as found:
+            yield found
+    finally:
+        await manager.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """To the pods of a job."""
+class Way:
+    """To the pods of a job, through its manager."""
 
-    search: "Search"
-    manager: "Client"
-    namespace: str
-    stack: "AsyncExitStack"
+    def __init__(self, manager: "Client", asked: Asked, connect: "Connect") -> None:
+        """`connect`: makes clients of workers."""
+        from fleetqueue.multikueue.reach.search import Search
 
-    async def there(self, dispatch: "Dispatch") -> list[There]:
-        from fleetqueue.cli import fleets
+        self._manager, self._asked, self._connect = manager, asked, connect
+        self._namespace = asked.namespace or manager.namespace
+        self._workloads: Sequence[Object] = ()
+        self._search = Search(manager, self._namespace, asked.system_namespace)
+
+    @asynccontextmanager
+    async def pods(self, *, remembered: bool) -> AsyncIterator[list[There]]:
+        from contextlib import AsyncExitStack
+
+        from fleetqueue.errors import Unreachable
+
+        async with AsyncExitStack() as stack:
+            found = await self._found(stack, remembered)
+            try:
+                yield found
+            except Unreachable as error:
+                workers = {each.worker for each in found}
+                if len(workers) > 1 or "" in workers:
+                    raise
+                raise await self._lost(workers.pop(), error) from error
+
+    async def _found(self, stack: "AsyncExitStack", remembered: bool) -> list[There]:
+        from fleetqueue.cli import unreached
+        from fleetqueue.errors import Unreachable
+
+        job = self._asked.job
+        kind, _, name = job.rpartition("/")
+        try:
+            self._workloads = workloads = await self._search.workloads(kind, name)
+            unreached.refuse_switched_off(job, workloads)
+            if not remembered:
+                unreached.refuse_finished(job, workloads)
+            dispatches = await self._search.dispatch(kind, name)
+        except Unreachable as error:
+            raise unreached.without_manager(job, error) from error
+        found = await self._look(stack, dispatches, remembered)
+        if not found:
+            where = ", ".join(each.worker for each in dispatches)
+            raise UserError(unreached.has_no_pods(job, where, workloads))
+        return meant(found, self._asked.pod, job)
+
+    async def _look(
+        self, stack: "AsyncExitStack", dispatches: "Sequence[Dispatch]", remembered: bool
+    ) -> list[There]:
+        """On all workers at once; one that is lost is told of, and hides no pods of the others."""
+        from fleetqueue.errors import FleetqueueError
+
+        troubles = list[FleetqueueError]()
+
+        async def look(dispatch: "Dispatch") -> list[There]:
+            there = self._there_or_remembered if remembered else self._there
+            try:
+                return await there(stack, dispatch)
+            except FleetqueueError as error:
+                troubles.append(error)
+                return []
+
+        looked = await asyncio.gather(*(look(each) for each in dispatches))
+        found = [each for some in looked for each in some]
+        if troubles and not found:
+            raise troubles[0]
+        for trouble in troubles:
+            click.echo(trouble.render(), err=True)
+        return found
+
+    async def _there(self, stack: "AsyncExitStack", dispatch: "Dispatch") -> list[There]:
+        from fleetqueue.cli.fleets import PATIENCE_SECONDS
+        from fleetqueue.errors import Unreachable
         from fleetqueue.multikueue.reach.search import pods_there
 
-        client = fleets.open_client(await self.search.access(dispatch.worker))
-        self.stack.push_async_callback(client.close)
-        return [There(client, each) for each in await pods_there(client, self.namespace, dispatch)]
+        worker = dispatch.worker
+        client = self._connect(await self._search.access(worker))
+        stack.push_async_callback(client.close)
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                found = await pods_there(client, self._namespace, dispatch)
+        except (Unreachable, TimeoutError) as error:
+            raise await self._lost(worker, error) from error
+        return [There(client, each, worker) for each in found]
 
-    async def there_or_remembered(self, dispatch: "Dispatch") -> list[There]:
+    async def _there_or_remembered(
+        self, stack: "AsyncExitStack", dispatch: "Dispatch"
+    ) -> list[There]:
         """A worker that has gone takes nothing with it that is kept here."""
         from fleetqueue.errors import FleetqueueError
         from fleetqueue.multikueue.reach.remembered import pods_remembered
 
         found, why = list[There](), None
         try:
-            found = await self.there(dispatch)
+            found = await self._there(stack, dispatch)
         except FleetqueueError as error:
             why = error
         if not found:
-            left = await pods_remembered(self.manager, self.namespace, dispatch)
-            found = [There(self.manager, each) for each in left]
+            left = await pods_remembered(self._manager, self._namespace, dispatch)
+            found = [There(self._manager, each) for each in left]
         if why is not None and not found:
             raise why
         return found
 
+    async def _lost(self, worker: str, error: Exception) -> ClusterError:
+        from fleetqueue.cli import unreached
+        from fleetqueue.errors import FleetqueueError
+        from fleetqueue.multikueue import kinds
 
-def meant(found: Sequence[There], pod: str, otherwise: str) -> list[There]:
+        try:
+            cluster = await self._manager.get(kinds.CLUSTER, worker)
+        except FleetqueueError:
+            cluster = {}
+        return unreached.lost(self._asked.job, worker, cluster, self._workloads, error)
+
+
+def meant(found: Sequence[There], pod: str, job: str) -> list[There]:
     kept = [each for each in found if pod in ("", each.name)]
     if not kept:
-        raise UserError(
-            f"{otherwise}: its pods do not exist yet, or were removed there when it ended"
-        )
+        names = ", ".join(each.name for each in found)
+        raise UserError(f'{job} has no pod "{pod}": it has {names}')
     return kept
 
 

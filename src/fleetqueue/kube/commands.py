@@ -15,6 +15,7 @@ from fleetqueue.kube.upgrades import SWITCHING, Upgraded, upgrade
 from fleetqueue.kube.websocket import WebSocket
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+INTERNAL = "Internal error occurred: "
 STDIN, STDOUT, STDERR, STATUS, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 
 
@@ -99,7 +100,15 @@ def exit_code(status: Any) -> int:
     for cause in (status.get("details") or {}).get("causes") or ():
         if cause.get("reason") == "ExitCode":
             return int(cause["message"])
-    raise refusal({**status, "code": status.get("code") or 500})
+    message = told_once(str(status.get("message") or ""))
+    raise refusal({**status, "message": message, "code": status.get("code") or 500})
+
+
+def told_once(message: str) -> str:
+    """Without the beginning that each server on the way has put before it again."""
+    while message.startswith(INTERNAL * 2):
+        message = message.removeprefix(INTERNAL)
+    return message
 
 
 async def _send(socket: WebSocket, inputs: AsyncIterator[bytes], tells_ends: bool) -> None:

@@ -9,6 +9,7 @@ from fleetqueue.kube.auth import find_access
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.http_transport import HttpTransport
 from fleetqueue.kube.kubeconfig import Access
+from fleetqueue.kube.patience import PatientTransport
 from fleetqueue.kube.transport import Transport
 
 
@@ -38,9 +39,19 @@ def connect_to(
     random: Random,
     field_manager: str = "fleetqueue",
     rate: Rate | None = None,
+    patience_seconds: float | None = None,
 ) -> Client:
-    """`rate`: how often it may call; as often as it likes where nothing is said."""
+    """`rate`: how often it may call; as often as it likes where nothing is said.
+    `patience_seconds`: how long what it reads may take.
+    """
     transport: Transport = HttpTransport(access, clock, user_agent=field_manager)
+    if patience_seconds is not None:
+        transport = PatientTransport(transport, patience_seconds, called(access))
     if rate is not None:
         transport = PacedTransport(transport, rate)
     return Client(transport, random=random, namespace=access.namespace, field_manager=field_manager)
+
+
+def called(access: Access) -> str:
+    """A server, for messages."""
+    return f'"{access.name}" ({access.server})' if access.name else access.server

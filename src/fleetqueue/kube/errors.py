@@ -2,6 +2,7 @@
 
 KubeError
 ├── Unreachable              no answer: refused, reset, timed out, TLS or name failure   the cluster
+│   └── NoAnswer             none in the time that somebody had; it is not asked again   the cluster
 ├── BadAnswer                an answer that is not Kubernetes' JSON                      the cluster
 ├── BadKubeconfig            a kubeconfig or a file it names is missing or wrong         the user
 ├── CredentialFailure        an exec plugin or a token file gives no credential          the user
@@ -33,6 +34,10 @@ class Unreachable(KubeError, errors.Unreachable):
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+class NoAnswer(Unreachable):
+    """Nothing came in the time that whoever asked was ready to wait."""
 
 
 class BadAnswer(KubeError, errors.ClusterError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from fleetqueue.base.backoff import Backoff
-from fleetqueue.kube.errors import Unreachable, refusal_from_body
+from fleetqueue.kube.errors import NoAnswer, Unreachable, refusal_from_body
 from fleetqueue.kube.transport import Answer, Call, Stream, Transport
 
 BUSY_ATTEMPTS_MAX = 10
@@ -49,7 +49,11 @@ class RetryingTransport:
 
 
 def may_repeat(call: Call, error: Unreachable) -> bool:
-    """A call that never left may always be repeated; one that did, only if it changes nothing."""
+    """A call that never left may always be repeated; one that did, only if it changes nothing. Who
+    has waited long enough does not wait again.
+    """
+    if isinstance(error, NoAnswer):
+        return False
     return not error.sent or call.method in READS
 
 

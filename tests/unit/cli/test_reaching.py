@@ -39,7 +39,7 @@ def test_a_container_that_is_not_there_is_named() -> None:
 def test_pods_are_narrowed_by_name() -> None:
     nobody: Any = None
     found = [There(nobody, pod("p-0")), There(nobody, pod("p-1"))]
-    assert meant(found, "", "none") == found
-    assert [each.name for each in meant(found, "p-1", "none")] == ["p-1"]
-    with pytest.raises(UserError, match="none: its pods do not exist yet"):
-        meant(found, "p-2", "none")
+    assert meant(found, "", "job/train") == found
+    assert [each.name for each in meant(found, "p-1", "job/train")] == ["p-1"]
+    with pytest.raises(UserError, match='job/train has no pod "p-2": it has p-0, p-1'):
+        meant(found, "p-2", "job/train")

@@ -1,11 +1,15 @@
 """`fleetqueue logs`: what a job says that a manager has sent to a worker."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from fleetqueue.cli.reaching import Asked, There, containers_of, pods, reaching
+
+FOLLOW_SECONDS_MAX = 365 * 24 * 3600.0
+"""For the head of an answer: a kubelet sends it with the first line that the container says."""
 
 
 @click.command(
@@ -13,6 +17,7 @@ from fleetqueue.cli.reaching import Asked, There, containers_of, pods, reaching
     "JOB is a name, or a kind and a name: pytorchjob/train. The way there is the manager's: you "
     "need the right to read its Workloads, its MultiKueueClusters, and the Secret of the worker. "
     "Logs of a job that is over are the manager's, where that is one of `fleetqueue up` or `serve`."
+    " Why a container has not started is told on standard error; the exit code is 1 where none ran."
 )
 @click.argument("job")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the containers have ended.")
@@ -75,20 +80,50 @@ async def _print(
     asked: Asked, query: dict[str, str], all_containers: bool, prefix: bool | None
 ) -> None:
     async with pods(asked, remembered=True) as found:
-        wanted = [
-            (each, name)
-            for each in found
-            for name in containers_of(each.pod, asked.container, all_of_them=all_containers)
-        ]
-        is_named = len(wanted) > 1 if prefix is None else prefix
-        if "follow" in query:
-            await asyncio.gather(*(_one(*each, query, is_named) for each in wanted))
-            return
-        for each in wanted:
-            await _one(*each, query, is_named)
+        await print_logs(found, asked.container, query, all_containers, prefix)
 
 
-async def _one(there: There, container: str, query: dict[str, str], is_named: bool) -> None:
+async def print_logs(
+    found: Sequence[There],
+    container: str,
+    query: dict[str, str],
+    all_containers: bool = False,
+    prefix: bool | None = None,
+) -> None:
+    """Of those that never ran it is told why; the exit code is 1 where all are such."""
+    wanted = [
+        (each, name)
+        for each in found
+        for name in containers_of(each.pod, container, all_of_them=all_containers)
+    ]
+    is_named = len(wanted) > 1 if prefix is None else prefix
+    if "follow" in query:
+        reasons = await asyncio.gather(*(_one(*each, query, is_named) for each in wanted))
+    else:
+        reasons = [await _one(*each, query, is_named) for each in wanted]
+    for (there, name), why in zip(wanted, reasons, strict=True):
+        if why:
+            click.echo(f"pod/{there.name}/{name} has not started: {why}", err=True)
+    if all(reasons):
+        raise SystemExit(1)
+
+
+async def _one(there: There, container: str, query: dict[str, str], is_named: bool) -> str:
+    """Why nothing of it was printed, where it never ran; else ""."""
+    from fleetqueue.cli.unstarted import why_unstarted
+    from fleetqueue.kube.errors import BadRequest
+
+    try:
+        if await _printed(there, container, query, is_named):
+            return ""
+    except BadRequest:
+        if why := await why_unstarted(there, container):
+            return why
+        raise
+    return await why_unstarted(there, container)
+
+
+async def _printed(there: There, container: str, query: dict[str, str], is_named: bool) -> bool:
     """Line by line where it is told whose they are: several may speak at once."""
     from fleetqueue.kube.resources import PODS
     from fleetqueue.kube.transport import Call
@@ -96,9 +131,12 @@ async def _one(there: There, container: str, query: dict[str, str], is_named: bo
     path = PODS.path(there.namespace, there.name, "log")
     asked = [*query.items(), ("container", container)]
     headers = {"accept": "*/*", "accept-encoding": "identity"}
+    limit = FOLLOW_SECONDS_MAX if "follow" in query else None
+    call = Call("GET", path, asked, headers, timeout_seconds=limit)
     prefix = f"[pod/{there.name}/{container}] ".encode() if is_named else b""
-    rest = b""
-    async for chunk in there.client.stream(Call("GET", path, asked, headers)):
+    rest, is_any = b"", False
+    async for chunk in there.client.stream(call):
+        is_any = True
         if not is_named:
             click.echo(chunk, nl=False)
             continue
@@ -107,3 +145,4 @@ async def _one(there: There, container: str, query: dict[str, str], is_named: bo
             click.echo(prefix + line)
     if rest:
         click.echo(prefix + rest)
+    return is_any

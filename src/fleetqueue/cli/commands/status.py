@@ -10,9 +10,15 @@ from fleetqueue.local_fleet.lock import Phase
 
 NOT_RUNNING = 3
 """The exit code, as `systemctl status` has it."""
+PART_NOT_RUNNING = 1
 
 
-@click.command(help="Show the manager and workers of this machine.")
+@click.command(
+    help="Show the manager and workers of this machine, and the clusters that joined them.\n\n"
+    "One that says nothing for 5 seconds does not answer. The exit code is 0 where the manager and "
+    "all workers of the fleet run, 1 where one of them has ended or does not answer, and 3 where "
+    "the fleet is stopped, starts or stops. Clusters that joined it do not count."
+)
 @DIRECTORY
 def status(directory: Path) -> None:
     from fleetqueue.cli import fleet_table, fleets
@@ -32,5 +38,9 @@ def status(directory: Path) -> None:
         click.echo(line)
     if phase is Phase.STOPPED:
         raise SystemExit(NOT_RUNNING)
-    for name in [row[0] for row in rows if row[1] == fleet_table.ENDED]:
-        click.echo(fleets.told_ended(home, name))
+    told = {fleet_table.ENDED: fleets.told_ended, fleet_table.SILENT: fleet_table.told_silent}
+    troubles = [told[row[1]](home, row[0]) for row in rows if row[1] in told]
+    for line in troubles:
+        click.echo(line)
+    if troubles:
+        raise SystemExit(PART_NOT_RUNNING)
