@@ -34,6 +34,10 @@ class Known:
     verdict: Object = field(default_factory=dict)
     """The WorkloadExplanation, where there is one."""
     place: Place | None = None
+    pods: Sequence[str] = ()
+    """Why its pods are not ready, or failed."""
+    are_pods_ready: bool | None = None
+    """As the pods themselves say, where they were looked at."""
 
 
 Asked = Known | str
@@ -49,11 +53,22 @@ def explain(
     """`workers`: those that were offered the workload; `missing`: what keeps it from running on
     these, and on others that it may go to.
     """
-    lines = [f"{title} {_state(known.workload)}", *_details(known)]
+    lines = [f"{title} {_state(known.workload)}", *_details(known, _knows_pods(known, workers))]
     for name in sorted({*workers, *(name for name, texts in missing.items() if texts)}):
         lines += _there(name, workers.get(name, "it cannot run there"))
         lines += [f"{INDENT}{text}" for text in missing.get(name, ())]
     return lines
+
+
+def _knows_pods(known: Known, workers: Mapping[str, Asked]) -> bool:
+    """Whether the worker that has it says how its pods are: those that wait here in its place, as
+    of a StatefulSet, never get ready.
+    """
+    there = workers.get(str((known.workload.get("status") or {}).get("clusterName") or ""))
+    if not isinstance(there, Known):
+        return False
+    is_told = status.find_condition(there.workload, status.PODS_READY) is not None
+    return is_told or there.are_pods_ready is True
 
 
 def _there(name: str, asked: Asked) -> Iterator[str]:
@@ -64,13 +79,19 @@ def _there(name: str, asked: Asked) -> Iterator[str]:
     yield from _details(asked)
 
 
+def has_failed(workload: Object) -> bool:
+    finished = status.find_condition(workload, status.FINISHED) or {}
+    return status.is_finished(workload) and finished.get("reason") == FAILED
+
+
 def _state(workload: Object) -> str:
     """In a few words."""
     told = workload.get("status") or {}
     if status.is_finished(workload):
         finished = status.find_condition(workload, status.FINISHED) or {}
-        word = "has failed" if finished.get("reason") == FAILED else "has finished"
-        return f"{word}: {finished.get('message') or ''}"
+        word = "has failed" if has_failed(workload) else "has finished"
+        message = finished.get("message")
+        return f"{word}: {message}" if message else word
     if not status.is_active(workload):
         return "is switched off: spec.active of its Workload is false"
     if status.is_admitted(workload):
@@ -88,9 +109,10 @@ def _by(workload: Object) -> str:
     return f" in {queue}" if queue else ""
 
 
-def _details(known: Known) -> Iterator[str]:
+def _details(known: Known, knows_pods_elsewhere: bool = False) -> Iterator[str]:
     workload = known.workload
     if status.is_finished(workload):
+        yield from (f"{INDENT}{line}" for line in known.pods)
         return
     if not status.is_active(workload) or not status.has_quota(workload):
         yield from _eviction(workload)
@@ -98,7 +120,9 @@ def _details(known: Known) -> Iterator[str]:
     if not status.is_active(workload):
         return
     if status.is_admitted(workload):
-        yield from _unready(workload)
+        if not knows_pods_elsewhere:
+            yield from _unready(workload)
+        yield from (f"{INDENT}{line}" for line in known.pods)
     elif status.has_quota(workload):
         yield from _checks(workload)
     else:

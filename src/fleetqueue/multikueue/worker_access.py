@@ -27,7 +27,8 @@ Rule = dict[str, Any]
 
 def rules(jobs: Iterable[Resource], *, reaches_pods: bool = True) -> list[Rule]:
     """For the kinds of jobs that are sent there. `reaches_pods`: also to show logs of their pods
-    on the manager, to run commands in them, and to find out what a worker lacks.
+    on the manager, to run commands in them, and to find out what a worker lacks, or why they are
+    not ready.
     """
     jobs = list(jobs)
     found = [
@@ -50,6 +51,7 @@ def _reach(jobs: list[Resource]) -> Iterator[Rule]:
     yield _rule("", ["pods/log"], ["get"])
     yield _rule("", ["pods/exec", "pods/attach", "pods/portforward"], ["create", "get"])
     yield _rule("", ["namespaces"], ["get"])
+    yield _rule("", ["events"], ["get", "list"])
     if any(kind.kind == "TrainJob" for kind in jobs):
         yield _rule("trainer.kubeflow.org", ["clustertrainingruntimes", "trainingruntimes"], READ)
 

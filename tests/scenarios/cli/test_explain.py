@@ -3,7 +3,7 @@
 import pytest
 
 from fleetqueue.cli.commands.explain import told
-from fleetqueue.errors import UserError
+from fleetqueue.errors import UsageError, UserError
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.kubeconfig import Access
 from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
@@ -45,3 +45,28 @@ async def test_what_is_not_queued_is_said_to_be_so(cluster: Kueue) -> None:
         await asked(cluster, "x")
     with pytest.raises(UserError, match='there is no job/x in namespace "default"'):
         await asked(cluster, "job/x")
+
+
+async def test_what_names_no_job_is_refused_as_that(cluster: Kueue) -> None:
+    for job in ("", "job/", "/x", "a/b/c"):
+        with pytest.raises(UsageError) as caught:
+            await asked(cluster, job)
+        assert str(caught.value) == f'"{job}" names no job'
+        assert "say NAME, KIND/NAME as in job/train, or workload/NAME" in caught.value.render()
+
+
+async def test_an_unknown_kind_is_told_with_those_that_are_known(cluster: Kueue) -> None:
+    with pytest.raises(UserError, match='"foo" is no kind of job that is known') as caught:
+        await asked(cluster, "foo/bar")
+    fix = caught.value.render().splitlines()[-1]
+    assert fix.startswith("  fix  say one of: appwrapper, deployment, jaxjob, job, jobset,")
+    with pytest.raises(UserError, match='there is no workload/x in namespace "default"'):
+        await asked(cluster, "workload/x")
+    with pytest.raises(UserError, match='there is no deployment/x in namespace "default"'):
+        await asked(cluster, "deployment/x")
+
+
+async def test_a_namespace_that_does_not_exist_is_told(cluster: Kueue) -> None:
+    for job in ("hello", "job/hello", "workload/hello"):
+        with pytest.raises(UserError, match='namespace "nope" does not exist'):
+            await told(cluster.client, "nope", job, "kueue-system", nobody)

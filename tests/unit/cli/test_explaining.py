@@ -39,6 +39,11 @@ CHECK = {"name": "autoscaler", "state": "Pending", "message": "3 nodes come"}
             id="failed",
         ),
         pytest.param(
+            workload(condition("Finished", reason="Succeeded")),
+            ["job/x has finished"],
+            id="finished without a word",
+        ),
+        pytest.param(
             workload(
                 condition("Evicted", reason="Deactivated", message="a check said no"),
                 active=False,
@@ -179,6 +184,33 @@ def test_workers_tell_of_their_copies() -> None:
         "  no room",
         "on west: cannot be reached",
     ]
+
+
+UNREADY = condition("PodsReady", "False", message="not ready")
+SENT = workload(RESERVED, condition("Admitted"), UNREADY, clusterName="west")
+THERE = (RESERVED, condition("Admitted"))
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        pytest.param(Known(workload(*THERE, condition("PodsReady"))), [], id="ready there"),
+        pytest.param(
+            Known(workload(*THERE, UNREADY), pods=["pod p: no node"]),
+            ["  not ready", "  pod p: no node"],
+            id="not ready there",
+        ),
+        pytest.param(Known(workload(*THERE), are_pods_ready=True), [], id="as its pods say"),
+    ],
+)
+def test_the_worker_that_has_it_says_how_its_pods_are(there: Known, expected: list[str]) -> None:
+    found = explain("job/x", Known(SENT), {"west": there})
+    assert found == ["job/x is admitted on west", "on west it is admitted", *expected]
+
+
+def test_where_that_worker_says_nothing_the_word_of_the_manager_is_told() -> None:
+    for there in (Known(workload(*THERE)), "it cannot be reached"):
+        assert explain("job/x", Known(SENT), {"west": there})[1] == "  not ready"
 
 
 @pytest.mark.rule("LIM-2")

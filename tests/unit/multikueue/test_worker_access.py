@@ -64,6 +64,11 @@ def test_secrets_of_a_worker_are_nobodys_business() -> None:
         assert "*" not in [*rule["resources"], *rule["verbs"], *rule["apiGroups"]]
 
 
+def test_events_can_be_read_by_who_reaches_pods() -> None:
+    assert verbs(worker_access.rules(EVERY), "", "events") == {"get", "list"}
+    assert not verbs(worker_access.rules(EVERY, reaches_pods=False), "", "events")
+
+
 def test_the_role_is_bound_to_the_account_whose_token_is_asked_for() -> None:
     namespace, account, role, binding, token = worker_access.objects(EVERY)
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.selectors import labels_from_object
-from fleetqueue.errors import UserError
+from fleetqueue.errors import Problem, UsageError, UserError
 from fleetqueue.jobs import identity, registry
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Forbidden, NotFound, UnknownKind
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.resources import (
+    NAMESPACES,
     PODS,
     SECRETS,
     Object,
@@ -30,6 +31,7 @@ from fleetqueue.multikueue.reach.ancestry import Mirror, on, pods_of_mirror
 from fleetqueue.multikueue.reach.pods_of import Reference
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+WORKLOAD_WORDS = ("workload", "workloads", "wl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,17 @@ class Dispatch:
 
 
 # Which job is meant
+
+
+def kind_and_name(job: str) -> tuple[str, str]:
+    """Of NAME or KIND/NAME; the kind may be ""."""
+    kind, slash, name = job.partition("/")
+    if not name and not slash:
+        kind, name = "", kind
+    if not name or "/" in name or (slash and not kind):
+        fix = "say NAME, KIND/NAME as in job/train, or workload/NAME"
+        raise UsageError(Problem(f'"{job}"', "names no job", fix=fix))
+    return kind, name
 
 
 def is_kind(word: str, owner: Owner) -> bool:
@@ -84,6 +97,11 @@ def _owners(workload: Object) -> Sequence[Owner]:
     return owners_of(workload) if noted is None else [noted, *owners_of(workload)]
 
 
+def job_names(workload: Object) -> list[Owner]:
+    """What the jobs are called that a Workload stands for, on whichever cluster."""
+    return list(dict.fromkeys(_plain(each) for each in _owners(workload)))
+
+
 def _plain(owner: Owner) -> Owner:
     return Owner(owner.api_version, owner.kind, owner.name)
 
@@ -116,7 +134,7 @@ class Search:
     async def workloads(self, kind: str, name: str) -> list[Object]:
         """All that stand for the job, at least one; or the one of that name itself."""
         listed = (await self._manager.list(kinds.WORKLOAD, self._namespace)).items
-        if kind.lower() in ("workload", "workloads", "wl"):
+        if kind.lower() in WORKLOAD_WORDS:
             found = [each for each in listed if key_of(each).name == name]
         elif _is_deployment(kind, name):
             pods = await self._pods_of_deployment(name)
@@ -131,8 +149,15 @@ class Search:
         """Why nothing stands for it, as far as that can be known."""
         shown, where = _shown(kind, name), f'namespace "{self._namespace}"'
         plain = UserError(f"no Workload in {where} belongs to {shown}: is it queued?")
-        known = [each.resource for each in registry.all_kinds()]
+        known = [*(each.resource for each in registry.all_kinds()), DEPLOYMENTS]
         meant = [each for each in known if kind and is_kind(kind, _owner(each, name))]
+        if kind and not meant and kind.lower() not in WORKLOAD_WORDS:
+            return _unknown_kind(kind, known)
+        if await self._lacks_namespace():
+            fix = "name another one with -n"
+            return UserError(Problem(where, "does not exist", fix=fix))
+        if kind.lower() in WORKLOAD_WORDS:
+            return UserError(f"there is no {shown} in {where}")
         if not meant:
             return plain
         try:
@@ -144,6 +169,15 @@ class Search:
         if not identity.labels_of(job).get(labels.QUEUE_NAME):
             return UserError(f"{shown} is in no queue: it has no label {labels.QUEUE_NAME}")
         return UserError(f"nothing stands for {shown} yet: it has no Workload in {where}")
+
+    async def _lacks_namespace(self) -> bool:
+        try:
+            await self._manager.get(NAMESPACES, self._namespace)
+        except NotFound:
+            return True
+        except Forbidden:
+            return False
+        return False
 
     async def _of_deployment(self, name: str, workloads: Sequence[Object]) -> list[Dispatch]:
         """Each of its pods is a job of its own."""
@@ -158,7 +192,10 @@ class Search:
         return found
 
     async def _pods_of_deployment(self, name: str) -> list[str]:
-        deployment = await self._manager.get(DEPLOYMENTS, name, self._namespace)
+        try:
+            deployment = await self._manager.get(DEPLOYMENTS, name, self._namespace)
+        except NotFound as error:
+            raise await self._unknown("deployment", name) from error
         selector = str(labels_from_object(deployment["spec"]["selector"]))
         listed = await self._manager.list(PODS, self._namespace, label_selector=selector)
         return [key_of(pod).name for pod in listed.items]
@@ -191,6 +228,13 @@ def _nowhere(shown: str, workloads: Sequence[Object]) -> UserError:
     return UserError(f"{shown} waits: no worker has admitted it yet")
 
 
+def _unknown_kind(kind: str, known: Iterable[Resource]) -> UserError:
+    """The kinds of external frameworks are known by the Workloads of their jobs alone."""
+    words = sorted({each.kind.lower() for each in (*known, kinds.WORKLOAD)})
+    what = "is no kind of job that is known, and no Workload here belongs to one"
+    return UserError(Problem(f'"{kind}"', what, fix=f"say one of: {', '.join(words)}"))
+
+
 def _owner(kind: Resource, name: str) -> Owner:
     return Owner(kind.api_version, kind.kind, name)
 
@@ -215,18 +259,38 @@ def _content(path: str) -> bytes | None:
 
 async def pods_there(worker: Client, namespace: str, dispatch: Dispatch) -> list[Object]:
     """The pods of a job's mirrors, by name."""
+    return await _pods_of(worker, namespace, dispatch.mirrors, _is_mirror)
+
+
+async def pods_here(client: Client, namespace: str, workload: Object) -> list[Object]:
+    """The pods of a job that runs on the cluster of its Workload, by name."""
+    uids = {owner.uid for owner in _owners(workload)}
+
+    def is_owner(job: Object) -> bool:
+        return "" in uids or uid_of(job) in uids
+
+    return await _pods_of(client, namespace, job_names(workload), is_owner)
+
+
+async def _pods_of(
+    client: Client, namespace: str, owners: Iterable[Owner], is_it: Callable[[Object], bool]
+) -> list[Object]:
+    """`is_it`: whether what has an owner's name is the owner."""
     found: dict[str, Object] = {}
-    for owner in dispatch.mirrors:
+    for owner in owners:
         try:
-            kind = await resource_of(worker, owner)
-            mirror = await worker.get(kind, owner.name, namespace)
+            kind = await resource_of(client, owner)
+            job = await client.get(kind, owner.name, namespace)
         except (NotFound, UnknownKind):
             continue
-        if labels.MULTIKUEUE_ORIGIN in identity.labels_of(mirror):
-            ancestry = on(worker, _only(kind, mirror))
-            pods = await pods_of_mirror(worker, ancestry, kind, mirror)
+        if is_it(job):
+            pods = await pods_of_mirror(client, on(client, _only(kind, job)), kind, job)
             found |= {uid_of(pod): pod for pod in pods}
     return sorted(found.values(), key=lambda pod: key_of(pod).name)
+
+
+def _is_mirror(job: Object) -> bool:
+    return labels.MULTIKUEUE_ORIGIN in identity.labels_of(job)
 
 
 def _only(kind: Resource, mirror: Object) -> Callable[[Reference, str], Mirror | None]:

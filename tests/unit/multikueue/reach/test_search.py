@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.errors import UserError
+from fleetqueue.errors import UsageError, UserError
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.transport import Answer, Call, Payload, Stream
 from fleetqueue.multikueue import worker_access
@@ -15,6 +15,7 @@ from fleetqueue.multikueue.reach.search import (
     Search,
     dispatches_of,
     is_kind,
+    kind_and_name,
     pods_there,
 )
 
@@ -112,7 +113,7 @@ def listed(*items: Object) -> Object:
 
 
 def search(answers: dict[str, Object]) -> Search:
-    return Search(client(answers), "ns", "system")
+    return Search(client({"/api/v1/namespaces/ns": {}, **answers}), "ns", "system")
 
 
 async def test_what_waits_is_told_from_what_is_not_queued() -> None:
@@ -150,6 +151,25 @@ async def test_what_this_cluster_runs_itself_does_not_wait(kind: str) -> None:
 async def test_why_nothing_stands_for_a_job(answers: dict[str, Object], text: str) -> None:
     with pytest.raises(UserError, match=text):
         await search({WORKLOADS: listed(), **answers}).workloads("job", "x")
+
+
+async def test_a_kind_that_nobody_knows_is_no_job_that_waits() -> None:
+    with pytest.raises(UserError, match='"foo" is no kind of job that is known'):
+        await search({WORKLOADS: listed()}).workloads("foo", "x")
+    known = workload("one", Owner("example.com/v1", "Foo", "x"))
+    [found] = await search({WORKLOADS: listed(known)}).workloads("foo", "x")
+    assert found["metadata"] == known["metadata"]
+
+
+@pytest.mark.parametrize(("job", "parts"), [("x", ("", "x")), ("job/x", ("job", "x"))])
+def test_a_job_is_a_name_or_a_kind_and_a_name(job: str, parts: tuple[str, str]) -> None:
+    assert kind_and_name(job) == parts
+
+
+@pytest.mark.parametrize("job", ["", "/", "job/", "/x", "a/b/c"])
+def test_what_has_another_form_names_no_job(job: str) -> None:
+    with pytest.raises(UsageError, match=f'"{job}" names no job'):
+        kind_and_name(job)
 
 
 async def test_a_deployment_is_where_its_pods_are() -> None:
