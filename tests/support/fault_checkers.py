@@ -79,8 +79,6 @@ class Seen:
     """Jobs that were taken away from the manager."""
     withdrawn: set[str] = field(default_factory=set)
     """Jobs whose Workload was deleted: one that has ended by then gets no other."""
-    ended: set[str] = field(default_factory=set)
-    """Of these, the ones that have ended as they say themselves."""
     problems: list[str] = field(default_factory=list)
     finished: dict[str, str] = field(default_factory=dict)
     """By job: with which reason its Workload finished on the manager."""
@@ -105,10 +103,17 @@ class Seen:
     """Pods that are deleted on the manager."""
     _pods: dict[Place, str] = field(default_factory=dict)
     """By cluster and name: the uid of the last pod that a manager made there."""
+    _ended: set[str] = field(default_factory=set)
+    """Jobs that have ended as they say themselves."""
     _mirrors: dict[Place, str] = field(default_factory=dict)
     """By worker and job: the uid of the last mirror."""
     _sizes: dict[str, int] = field(default_factory=dict)
     """By job that can be scaled: how many pods it is to have."""
+
+    @property
+    def over(self) -> set[str]:
+        """Jobs of which nothing more is to come."""
+        return {*self.finished, *self.deleted, *(self._ended & self.withdrawn)}
 
     def saw(self, cluster: str, obj: Object, *, is_gone: bool) -> None:
         if obj["kind"] == "Workload":
@@ -125,8 +130,8 @@ class Seen:
         wish = self.wishes[job_name(name)]
         if obj["kind"] == wish.kind and wish.serves:
             self._sizes[wish.name] = int(obj["spec"].get("replicas") or 0)
-        if obj["kind"] == wish.kind and wish.name in self.withdrawn and has_ended(obj):
-            self.ended.add(wish.name)
+        if obj["kind"] == wish.kind and has_ended(obj):
+            self._ended.add(wish.name)
         if obj["kind"] != "Pod":
             return
         is_leaving = is_gone or bool(obj["metadata"].get("deletionTimestamp"))

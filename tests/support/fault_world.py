@@ -326,8 +326,7 @@ class World:
     def unfinished(self) -> set[str]:
         """Of those that serve, the ones that do not yet."""
         done = {name for name in self.serving() if self.seen.serves(name)}
-        over = self.seen.finished.keys() | self.seen.ended | self.seen.deleted
-        return self.wishes.keys() - over - done
+        return self.wishes.keys() - self.seen.over - done
 
     def serving(self) -> set[str]:
         """Jobs that have to go on."""
