@@ -158,7 +158,8 @@ class Player:
         for _ in range(100):
             if resource in self._kinds.get(base, {}):
                 break
-            listed = self.send("GET", f"/{base}").json.get("resources") or []
+            answer = self.send("GET", f"/{base}")
+            listed = (answer.json.get("resources") or []) if answer.status == 200 else []
             version = base.split("/", 1)[1]
             self._kinds[base] = {}
             for item in listed:
