@@ -31,7 +31,7 @@ from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import EVENTS, Object, Resource
 from fleetqueue.kueue import KueueOptions
-from fleetqueue.multikueue import kinds
+from fleetqueue.multikueue import kinds, parts
 from fleetqueue.multikueue.adapter import prebuilt_key
 from fleetqueue.multikueue.connections import Connections, install_connections
 from fleetqueue.multikueue.settings import DispatchSettings, read_settings
@@ -203,6 +203,17 @@ def install_links_only(
     kueue.install(manager, options)
     followed = {JOB: lambda mirror: prebuilt_key(mirror, settings)}
     return install_connections(manager, settings, followed, connect)
+
+
+def install_dispatch(
+    manager: Manager,
+    options: KueueOptions,
+    settings: DispatchSettings,
+    connect: Callable[[Access], Client],
+) -> Any:
+    """Kueue, and all that sends workloads to workers."""
+    metrics = kueue.install(manager, options).metrics
+    return parts.install(manager, settings, connect, metrics, lambda kind: True)
 
 
 async def start(

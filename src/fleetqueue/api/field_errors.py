@@ -62,7 +62,7 @@ class FieldError(NamedTuple):
         return f"{self.path}: {self.body()}"
 
 
-def aggregate(errors: Iterable[FieldError]) -> str:
+def aggregate(errors: Iterable[FieldError | str]) -> str:
     """Several as one text: each once, in brackets where they are more than one."""
     texts = [str(error) for error in dict.fromkeys(errors)]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

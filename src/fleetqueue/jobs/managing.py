@@ -12,6 +12,7 @@ from fleetqueue.jobs.resources import (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
     NAMESPACE,
+    WORKLOAD,
     WORKLOAD_PRIORITY_CLASS,
 )
 from fleetqueue.jobs.settings import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, MULTIKUEUE
@@ -147,6 +148,12 @@ def is_dispatched(sight: Sight, workload: Object) -> bool:
     names = [check["name"] for check in status_of.checks_of(workload)]
     checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
     return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
+
+
+def runs_elsewhere(sight: Sight, name: str) -> bool:
+    """Whether there is a Workload of that name, and another cluster runs it."""
+    workload = sight.source.get(WORKLOAD, sight.namespace, name)
+    return workload is not None and is_dispatched(sight, workload)
 
 
 def _cluster_queue(sight: Sight) -> Object | None:

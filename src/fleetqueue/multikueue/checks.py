@@ -57,4 +57,4 @@ def is_there_too(source: Source, job: Object | None, workload: Key, worker: str)
     """
     found = () if job is None else source.found(BY_OWNER, uid_of(job))
     others = [each for each in found if key_of(each) != workload and not status.is_finished(each)]
-    return any((each.get("status") or {}).get("clusterName") == worker for each in others)
+    return any(status.cluster_of(each) == worker for each in others)

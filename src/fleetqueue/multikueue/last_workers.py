@@ -27,7 +27,7 @@ class LastWorkers:
         self._had.setdefault(key, None)
 
     def note(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> None:
-        key, name = key_of(workload), _holder(workload)
+        key, name = key_of(workload), status.cluster_of(workload)
         if name:
             self._had[key] = "" if status.is_finished(workload) else name
         elif key not in self._had:
@@ -40,7 +40,7 @@ class LastWorkers:
         clean = [site.name for site in sites if site.is_connected and site.is_clean]
         had = self._had[key]
         is_clean = len(clean) == len(sites) if had is None else had in clean
-        if is_clean and not _holder(workload):
+        if is_clean and not status.cluster_of(workload):
             self._had[key] = ""
         return self._had[key]
 
@@ -54,10 +54,6 @@ class LastWorkers:
         if adapter.tells_activity or _created(workload) < self._started_at:
             return False
         return any(_created(job) < self._started_at for job in jobs)
-
-
-def _holder(workload: Object) -> str:
-    return str((workload.get("status") or {}).get("clusterName") or "")
 
 
 def _was_admitted(workload: Object) -> bool:

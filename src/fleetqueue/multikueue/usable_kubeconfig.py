@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.kube.kubeconfig import Kubeconfig
 from fleetqueue.kube.kubeconfig_entries import ClusterEntry, ExecConfig, UserEntry
 
@@ -18,11 +19,8 @@ def fault(user_name: str, user: UserEntry, cluster_name: str, cluster: ClusterEn
     """All that is wrong with the two entries of a context; "" where nothing is. No file is
     looked at.
     """
-    found = dict.fromkeys((*_of_user(user_name, user), *_of_cluster(cluster_name, cluster)))
-    if not found:
-        return ""
-    text = next(iter(found)) if len(found) == 1 else f"[{', '.join(found)}]"
-    return f"invalid configuration: {text}"
+    found = [*_of_user(user_name, user), *_of_cluster(cluster_name, cluster)]
+    return f"invalid configuration: {aggregate(found)}" if found else ""
 
 
 def encoding_fault(found: Kubeconfig) -> str:
@@ -56,9 +54,9 @@ def _of_user(name: str, user: UserEntry) -> Iterator[str]:
 
 
 def _of_plugin(name: str, plugin: ExecConfig) -> Iterator[str]:
-    needs = {"command": plugin.command, "apiVersion": plugin.api_version}
-    variables = ("x" if each.name else "" for each in plugin.env or ())
-    for field, value in [*needs.items(), *(("env variable name", each) for each in variables)]:
+    variables = (("env variable name", each.name) for each in plugin.env or ())
+    needed = [("command", plugin.command), ("apiVersion", plugin.api_version), *variables]
+    for field, value in needed:
         if not value:
             yield f"{field} must be specified for {name} to use exec authentication plugin"
     mode = plugin.interactive_mode

@@ -10,7 +10,6 @@ import pytest
 from tests.support import apps, dispatching
 from tests.support.dispatching import LOCAL_QUEUE, SYSTEM, Dispatching, Side, job
 
-from fleetqueue import kueue
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.times import format_time
 from fleetqueue.apiserver.access.users import User
@@ -18,8 +17,7 @@ from fleetqueue.cli.commands.explain import told
 from fleetqueue.installation import CONFIG_KEY, CONFIG_MAP
 from fleetqueue.jobs import registry
 from fleetqueue.kube.resources import PODS
-from fleetqueue.metrics.registry import Metrics
-from fleetqueue.multikueue import kinds, parts
+from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.worker_access import rules
 from fleetqueue.runtime.controllers import stateful_set
 from fleetqueue.runtime.kinds import JOB
@@ -42,17 +40,17 @@ async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
         yield made
 
 
-def install(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
-    metrics: Metrics = kueue.install(manager, options).metrics
-    return parts.install(manager, settings, connect, metrics, lambda kind: True)
-
-
 async def world(fleet: Fleet, **options: Any) -> Dispatching:
     """One worker; everybody tells whether pods are ready."""
     made = await dispatching.start(
         fleet,
         workers=["worker1"],
-        **{"install": install, "config": WAITS, "worker_config": WAITS, **options},
+        **{
+            "install": dispatching.install_dispatch,
+            "config": WAITS,
+            "worker_config": WAITS,
+            **options,
+        },
     )
     await made.join()
     await made.set_up()

@@ -9,13 +9,11 @@ from tests.support import dispatching
 from tests.support import kueue as objects
 from tests.support.dispatching import CLUSTER_QUEUE, LOCAL_QUEUE, Dispatching, job
 
-from fleetqueue import kueue
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.cli.commands.explain import told
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.resources import CRDS
-from fleetqueue.metrics.registry import Metrics
-from fleetqueue.multikueue import kinds, parts
+from fleetqueue.multikueue import kinds
 from fleetqueue.testing import Fleet, named, namespace
 
 pytestmark = [pytest.mark.rule("LIM-2"), pytest.mark.rule("S002-11")]
@@ -72,13 +70,8 @@ async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
         yield made
 
 
-def install(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
-    metrics: Metrics = kueue.install(manager, options).metrics
-    return parts.install(manager, settings, connect, metrics, lambda kind: True)
-
-
 async def world(fleet: Fleet, **quota: Any) -> Dispatching:
-    made = await dispatching.start(fleet, install=install)
+    made = await dispatching.start(fleet, install=dispatching.install_dispatch)
     await made.join()
     await made.set_up(**{"worker_quota": "2", **quota})
     return made

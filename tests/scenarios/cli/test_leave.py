@@ -1,32 +1,24 @@
 """Workers that people take off a manager while they have jobs."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from tests.support import dispatching
 from tests.support.dispatching import CONFIG, Dispatching, job
 
-from fleetqueue import kueue
 from fleetqueue.errors import UserError
 from fleetqueue.local_fleet import leaving
-from fleetqueue.metrics.registry import Metrics
-from fleetqueue.multikueue import kinds, parts
+from fleetqueue.multikueue import kinds
 from fleetqueue.runtime.kinds import JOB
 from fleetqueue.testing import Fleet
 
 pytestmark = pytest.mark.rule("RBAC-1")
 
 
-def install(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
-    metrics: Metrics = kueue.install(manager, options).metrics
-    return parts.install(manager, settings, connect, metrics, lambda kind: True)
-
-
 @pytest.fixture
 async def world(fleet: Fleet) -> AsyncIterator[Dispatching]:
     """Four jobs are on worker1, which is the only one that had room."""
-    async with await dispatching.start(fleet, install=install) as made:
+    async with await dispatching.start(fleet, install=dispatching.install_dispatch) as made:
         await made.join()
         await made.set_up(worker_quota={"worker1": "4", "worker2": "0"})
         for name in ("a", "b", "c", "d"):

@@ -9,25 +9,18 @@ import pytest
 from tests.support import dispatching
 from tests.support.dispatching import Dispatching, job
 
-from fleetqueue import kueue
 from fleetqueue.cli import fleet_table
 from fleetqueue.cli.reaching import Asked, Way
 from fleetqueue.errors import ClusterError, FleetqueueError, UserError
 from fleetqueue.kube import kubeconfig
-from fleetqueue.metrics.registry import Metrics
-from fleetqueue.multikueue import kinds, parts
+from fleetqueue.multikueue import kinds
 from fleetqueue.testing import Fleet
-
-
-def install(manager: Any, options: Any, settings: Any, connect: Any) -> Any:
-    metrics: Metrics = kueue.install(manager, options).metrics
-    return parts.install(manager, settings, connect, metrics, lambda kind: True)
 
 
 @asynccontextmanager
 async def world(fleet: Fleet, **wanted: Any) -> AsyncIterator[Dispatching]:
     """With a job that was sent to a worker."""
-    async with await dispatching.start(fleet, install=install) as made:
+    async with await dispatching.start(fleet, install=dispatching.install_dispatch) as made:
         await made.join()
         await made.set_up()
         await made.manager.create(job("one", **wanted))

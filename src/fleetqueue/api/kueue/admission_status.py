@@ -158,6 +158,11 @@ def _body(workload: Json, status: Json, is_strict: bool) -> Json:
 # Reading
 
 
+def cluster_of(workload: Json) -> str:
+    """The worker that has it; "" where none has."""
+    return str((workload.get("status") or {}).get("clusterName") or "")
+
+
 def find_condition(workload: Json, type: str) -> Json | None:
     return _find(_status(workload), type)
 

@@ -144,9 +144,8 @@ def _pod_steps(sight: Sight, pods: Iterable[Object]) -> list[Step]:
             continue
         name = workload_name(sight, index)
         joined = workloads.joined(pod, name, size_of(sight.job), _role(sight, pod), more={})
-        workload = sight.source.get(WORKLOAD, sight.namespace, name)
-        runs_elsewhere = workload is not None and managing.is_dispatched(sight, workload)
-        is_left = not runs_elsewhere and (_is_old(pod, newest) or _is_orphan(sight, pod))
+        is_left = _is_old(pod, newest) or _is_orphan(sight, pod)
+        is_left = is_left and not managing.runs_elsewhere(sight, name)
         steps += joined or (_ungated(pod) if is_left else [])
     return steps
 

@@ -133,8 +133,7 @@ def _let_old_go(sight: Sight, pod: Object) -> list[Step]:
     """An update goes on only when pods of the old revision have started."""
     current, new = sight.status.get("currentRevision"), sight.status.get("updateRevision")
     is_old = current != new and identity.labels_of(pod).get(REVISION) == current
-    workload = sight.source.get(WORKLOAD, sight.namespace, workload_name(sight))
-    if workload is not None and managing.is_dispatched(sight, workload):
+    if managing.runs_elsewhere(sight, workload_name(sight)):
         return []
     return gates.ungated(pod) if is_old and states.is_gated(pod) and not is_deleting(pod) else []
 

@@ -150,7 +150,7 @@ class DispatchController(Controller[Any]):
         return any(each is not None and status.checks_of(each) for each in (old, new))
 
     def is_urgent(self, workload: Object, /) -> bool:
-        return bool((workload.get("status") or {}).get("clusterName"))
+        return bool(status.cluster_of(workload))
 
     def _of_check(self, check: Object) -> Iterable[Key]:
         if checks.is_ours(check):
@@ -304,7 +304,7 @@ class DispatchController(Controller[Any]):
         self._left.remember(subject.key, subject.jobs)
         self._last.note(subject.workload, subject.adapter, subject.jobs)
         adapter = subject.adapter
-        claimed = str((subject.workload.get("status") or {}).get("clusterName") or "")
+        claimed = status.cluster_of(subject.workload)
         if subject.check["state"] != "Ready":
             self._put_out.pop(subject.key, None)
         sites = without_aliases([self._site(name, subject) for name in subject.configured], claimed)
@@ -348,14 +348,14 @@ class DispatchController(Controller[Any]):
         """As those slices tell that are not over. One that was never put out, and has no worker
         yet, gets this one's.
         """
-        own = str((subject.workload.get("status") or {}).get("clusterName") or "")
+        own = status.cluster_of(subject.workload)
         if not own or not status.is_finished(subject.workload):
             return own
         for each in self._source.found(checks.BY_OWNER, uid_of(subject.jobs[0])):
             if not status.is_finished(each):
                 was_put_out = status.find_condition(each, status.EVICTED) is not None
-                found = (each.get("status") or {}).get("clusterName")
-                return str(found or "") if found or was_put_out else own
+                found = status.cluster_of(each)
+                return found if found or was_put_out else own
         return ""
 
     def _wake_replaced(self, workload: Object) -> None:

@@ -29,7 +29,7 @@ class Look:
     @property
     def claimed(self) -> str:
         """The worker that has it."""
-        return str((self.workload.get("status") or {}).get("clusterName") or "")
+        return status.cluster_of(self.workload)
 
     @property
     def state(self) -> str:
