@@ -21,10 +21,12 @@ from fleetqueue.apiserver.access.jwt import SigningKey
 from fleetqueue.apiserver.access.key_pairs import KeyPair
 from fleetqueue.apiserver.access.static_tokens import StaticTokens
 from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.aggregation import trust
+from fleetqueue.apiserver.aggregation.calling import FrontProxy
 from fleetqueue.apiserver.door import Door
 from fleetqueue.apiserver.instance import Instance, Settings
 from fleetqueue.apiserver.log import Log, MemoryLog, SqliteLog
-from fleetqueue.base.clock import SystemClock
+from fleetqueue.base.clock import Clock, SystemClock
 from fleetqueue.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ADMIN = User("kubernetes-admin", groups=("system:masters",))
-DURABILITIES = ("full", "normal", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +189,19 @@ def _assemble(options: ServeOptions, log: Log) -> tuple[Instance, Authority]:
         signing_key=SigningKey.load_or_create(private / "service-accounts.key"),
         static_tokens=_tokens(options, token),
         authority=authority.certificate,
+        front_proxy=_front_proxy(private / "front-proxy", clock),
         url=f"https://{_address(options.host)}:{options.port}",
     )
     if options.live is not None:
         settings.service_network = options.live.service_network
     return Instance(log, clock, source, settings), authority
+
+
+def _front_proxy(directory: Path, clock: Clock) -> FrontProxy:
+    """An authority of its own: who can speak for others must not pass for an ordinary client."""
+    authority = Authority.load_or_create(directory, clock, "front-proxy-ca")
+    pair = authority.client(trust.CLIENT_NAME, trust.CLIENT_NAME)
+    return FrontProxy(authority.certificate, *_files(directory, trust.CLIENT_NAME, pair))
 
 
 def _settle_port(
@@ -239,7 +248,9 @@ def _data_errors(directory: Path) -> Iterator[None]:
 
 def _reason(error: OSError) -> str:
     """Without the numbers and arguments that event loops put into the text."""
-    return os.strerror(error.errno).lower() if error.errno else str(error)
+    if error.errno and error.errno > 0:
+        return os.strerror(error.errno).lower()
+    return (error.strerror or str(error)).lower()
 
 
 def _open_log(options: ServeOptions) -> Log:

@@ -35,6 +35,7 @@ from fleetqueue.kube.leader import LeaderElector
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.metrics_page import MetricsPage
 from fleetqueue.kube.page_server import Answer, PageServer
+from fleetqueue.kube.registering import register
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
 from fleetqueue.kube.webhook_certificates import CertificateKeeper, Certificates
@@ -74,7 +75,7 @@ async def install(options: AttachOptions) -> list[str]:
     done = []
     try:
         for obj in installation.objects(await _as_served(client, wanted(options))):
-            await client.apply(obj, force=True, field_manager=HELD_BY)
+            await register(client, obj, field_manager=HELD_BY)
             done.append(f"{obj['kind']}/{obj['metadata']['name']}")
     finally:
         await client.close()

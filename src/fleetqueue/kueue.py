@@ -234,6 +234,12 @@ def served_groups(options: KueueOptions, made: Admission) -> list[ServedGroup]:
     return found
 
 
+def home(options: KueueOptions) -> dict[str, Any]:
+    """The namespace where Kueue runs: kubeconfigs of workers are kept there, for one."""
+    metadata = {"name": options.config.namespace}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
 def cluster_roles() -> Iterator[dict[str, Any]]:
     """For people: to see and use queues and jobs, of kinds that are queued and of others."""
     kinds = [kind.resource for kind in registry.all_kinds()]

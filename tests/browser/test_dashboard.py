@@ -104,6 +104,26 @@ async def test_pages_fit_their_width_and_say_what_they_are(shown: Shown, width: 
     assert tab.problems == []
 
 
+async def test_nothing_of_a_list_of_workloads_is_cut_off(shown: Shown) -> None:
+    tab = shown.tab
+    await shown.job("leaderworkerset-of-the-group-for-research-and-development", "2")
+    await tab.resize(1280)
+    await shown.open("/workloads")
+    await tab.wait_text("The workload is admitted")
+    workload = Resource("kueue.x-k8s.io", "v1beta2", "workloads", "Workload")
+    (made,) = (await shown.client.list(workload, "default")).items
+    name = made["metadata"]["name"]
+    for patch in (
+        {"nominatedClusterNames": ["worker-10"]},
+        {"nominatedClusterNames": None, "clusterName": "worker-10"},
+    ):
+        told = {"status": patch}
+        await shown.client.patch(workload, name, told, "default", subresource="status")
+    await tab.wait_text("worker-10")
+    cut = "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
+    assert await tab.evaluate(f"{cut}.length") == 0
+
+
 async def test_a_cluster_that_comes_back_is_found_again(shown: Shown) -> None:
     tab = shown.tab
     async with showing(DashboardOptions(shown.kubeconfig)) as url:

@@ -11,12 +11,13 @@ import pytest
 
 from live import objects
 from live.conftest import Live
-from live.queues import offer, queued, succeeded
+from live.queues import offer, queued, succeeded, told
 from support.ports import free_port
 
 pytestmark = pytest.mark.rule("HAR-1", "HAR-2", "kueue 10.4", "kueue 10.5")
 SYSTEM = "kueue-system"
 NAME = "kueue-controller-manager"
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
 @pytest.fixture
@@ -78,3 +79,24 @@ def test_the_controllers_run_in_the_cluster_that_they_serve(live: Live) -> None:
     queue = offer(live, "one", "100m")
     live.create(queued(objects.job(("true",)), "small", queue))
     succeeded(live, "small")
+    _waits_are_seen(live, queue)
+
+
+def _waits_are_seen(live: Live, queue: str) -> None:
+    """What the controllers serve beside the API server is asked through it."""
+    live.create(queued(objects.job(("true",)), "large", queue, cpu="1"))
+    live.until("it waits", lambda: told(live, "large", "QuotaReserved"))
+    cluster_queue = live.get("LocalQueue", queue)["spec"]["clusterQueue"]
+    for version in ("v1beta2", "v1beta1"):
+        base = f"/apis/visibility.kueue.x-k8s.io/{version}"
+        _, service = live.send("GET", f"{API_SERVICES}/{version}.visibility.kueue.x-k8s.io")
+        [condition] = service["status"]["conditions"]
+        assert (condition["reason"], condition["message"]) == ("Passed", "all checks passed")
+        status, found = live.send("GET", f"{base}/clusterqueues/{cluster_queue}/pendingworkloads")
+        assert status == 200, found
+        assert [each["metadata"]["namespace"] for each in found["items"]] == ["team"]
+        status, missing = live.send("GET", f"{base}/clusterqueues/none/pendingworkloads")
+        assert (status, missing["reason"]) == (404, "NotFound")
+    status, document = live.send("GET", "/openapi/v2")
+    assert status == 200
+    assert f"{base}/clusterqueues/{{name}}/pendingworkloads" in document["paths"]

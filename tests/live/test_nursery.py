@@ -126,3 +126,11 @@ def test_one_that_cannot_keep_anything_says_so(tmp_path: Path) -> None:
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert f'"{tmp_path}/one" cannot hold data' in done.stderr
+
+
+def test_one_whose_log_is_on_a_full_disk_says_so_too(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a file")
+    (tmp_path / "one.log").symlink_to("/dev/full")
+    arguments = [sys.executable, str(PROGRAM), str(tmp_path)]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    assert f'"{tmp_path}/one" cannot hold data' in done.stderr

@@ -195,6 +195,8 @@ def test_a_worker_that_is_killed_is_told_of_and_comes_back(
     said = fleet.up(code=1)
     assert said.startswith(f"error: worker-2 ended: {fleet.path}/logs")
     assert f"`fleetqueue up --dir {fleet.path}` bring it back" in said
+    last = (fleet.path / "logs" / "worker-2.log").read_text().splitlines()[-1]
+    assert re.fullmatch(r"\d{4}-.* ERROR .*: worker-2 was ended by SIGKILL", last)
     fleet.down()
 
     # A port that somebody else has meanwhile is not waited for.

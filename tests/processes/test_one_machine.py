@@ -91,13 +91,15 @@ async def ask(bench: Bench, name: str) -> str:
     service = await bench.client.get(SERVICE, name, "default")
     async with asyncio.timeout(SECONDS_MAX):
         while True:
-            reader, writer = await asyncio.open_connection(service["spec"]["clusterIP"], 80)
+            try:
+                reader, writer = await asyncio.open_connection(service["spec"]["clusterIP"], 80)
+            except ConnectionRefusedError:
+                # Nobody is behind it yet.
+                await asyncio.sleep(0)
+                continue
             try:
                 if said := await reader.read():
                     return said.decode()
-            except ConnectionError:
-                # Nobody is behind it yet.
-                await asyncio.sleep(0)
             finally:
                 writer.close()
 

@@ -1,6 +1,7 @@
 """The programs and helpers that pods get from us: agnhost, the names of Python, the proxy."""
 
 import asyncio
+import socket
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.processes import Command
 from fleetqueue.runtime.service_proxy import ServiceProxy, plan_listeners
 from processes.conftest import ENV, SECONDS_MAX, Shell
+from support.ports import free_port
 
 AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:2.47"
 
@@ -44,6 +46,22 @@ async def test_pause_waits_until_it_is_told_to_end(shell: Shell) -> None:
         await asyncio.to_thread(Path("/proc/self/stat").read_bytes)
     process.signal(15)
     assert (await process.wait()).code == 0
+
+
+@pytest.mark.rule("jobs C.8")
+async def test_a_web_server_that_is_ended_has_failed(shell: Shell) -> None:
+    address, port = "127.77.0.8", free_port()
+    (shell.directory / "page").write_text("a page")
+    command = await agnhost(shell, "test-webserver", f"--port={port}", FLEETQUEUE_POD_IP=address)
+    process = await shell.processes.start("c", command, shell.log())
+    while True:
+        try:
+            assert await ask(address, port, "/page") == "a page"
+            break
+        except ConnectionRefusedError:
+            await asyncio.to_thread(Path("/proc/self/stat").read_bytes)
+    process.signal(15)
+    assert (await process.wait()).code == 143
 
 
 async def _handles(pid: int, number: int) -> bool:
@@ -88,12 +106,15 @@ async def test_a_python_program_finds_its_peers_without_namespaces(shell: Shell)
     assert shell.text() == ["mine too", "127.77.0.3 job-0", "127.77.0.2"]
 
 
-async def backend(address: str, name: str) -> asyncio.Server:
+async def backend(address: str, name: str, port: int = 0) -> asyncio.Server:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(name.encode() + b" " + await reader.read())
         writer.close()
 
-    return await asyncio.start_server(answer, address, 0)
+    if address != "::":
+        return await asyncio.start_server(answer, address, port)
+    both = socket.create_server((address, port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return await asyncio.start_server(answer, sock=both)
 
 
 async def talk(address: str, port: int, text: bytes = b"hi") -> bytes:
@@ -120,8 +141,10 @@ async def test_a_services_address_leads_to_its_pods_in_turn() -> None:
     assert {await talk(*front) for _ in range(3)} == {b"two hi"}, "one that is gone is passed over"
 
     await proxy.update({front: []})
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(ConnectionRefusedError):
         await talk(*front)
+    await proxy.update({front: places[1:]})
+    assert await talk(*front) == b"two hi"
     await proxy.update({})
     with pytest.raises(ConnectionRefusedError):
         await talk(*front)
@@ -130,15 +153,49 @@ async def test_a_services_address_leads_to_its_pods_in_turn() -> None:
     await two.wait_closed()
 
 
+async def reached(address: str, port: int) -> bytes:
+    """What is said there, as soon as somebody listens."""
+    while True:
+        try:
+            return await talk(address, port)
+        except ConnectionRefusedError:
+            await asyncio.to_thread(Path("/proc/self/stat").read_bytes)
+
+
+@pytest.mark.rule("jobs C.6")
+@pytest.mark.parametrize("own", ["127.77.3.1", "0.0.0.0", "::"])
+async def test_a_pod_takes_its_port_before_its_service_does(own: str) -> None:
+    port = free_port()
+    proxy, front = ServiceProxy(), ("127.77.255.3", port)
+    await proxy.update({front: [("127.77.3.1", port)]})
+    with pytest.raises(ConnectionRefusedError):
+        await talk(*front)
+    pod = await backend(own, "pod", port)
+    assert await reached(*front) == b"pod hi"
+    await proxy.update({front: [("127.77.3.1", port)]})
+    assert await reached(*front) == b"pod hi", "an update changes nothing"
+    assert not proxy.failed
+
+    await proxy.update({front: []})
+    pod.close()
+    await pod.wait_closed()
+    again = await backend(own, "again", port)
+    await proxy.update({front: [("127.77.3.1", port)]})
+    assert await reached(*front) == b"again hi"
+    await proxy.close()
+    again.close()
+    await again.wait_closed()
+
+
 async def test_an_address_that_cannot_be_had_is_reported() -> None:
     taken = await backend("127.77.2.1", "taken")
     place = taken.sockets[0].getsockname()[:2]
-    proxy = ServiceProxy()
-    await proxy.update({place: []})
+    proxy, behind = ServiceProxy(), [("127.77.2.2", 1)]
+    await proxy.update({place: behind})
     assert list(proxy.failed) == [place]
     taken.close()
     await taken.wait_closed()
-    await proxy.update({place: []})
+    await proxy.update({place: behind})
     assert not proxy.failed
     await proxy.close()
 

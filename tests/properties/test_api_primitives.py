@@ -122,5 +122,5 @@ def test_a_printed_time_reads_back(moment: Any) -> None:
         text = times.format_micro_time(moment)
     except OverflowError:
         return
-    assert times.format_micro_time(times.parse_micro_time(text)) == text
+    assert times.format_micro_time(times.parse_time(text)) == text
     assert times.format_time(times.parse_time(text)) == times.format_time(moment)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetqueue.queueing.amounts import FlavorResource
-from fleetqueue.queueing.fairness import Tournament, next_entry
+from fleetqueue.queueing.fairness import Tournament
 from fleetqueue.queueing.model import ClusterQueue, Cohort, Quota
 from fleetqueue.queueing.settings import FairSharing, Settings
 from fleetqueue.queueing.state import State
@@ -119,7 +119,7 @@ def test_it_agrees_with_a_tournament_held_anew_for_each_entry(
     naive = NaiveTournament(tree, prefers)
     left = list(waiting)
     for entry in Tournament(state, waiting, Workload.usage, lambda each: each):
-        assert left[next_entry(state, left, Workload.usage, lambda each: each)] is entry
+        assert next(Tournament(state, left, Workload.usage, lambda each: each)) is entry
         root = tree.path((True, entry.cluster_queue))[-1]
         assert naive.best_of_tree(root, left) is entry
         left.remove(entry)

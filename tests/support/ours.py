@@ -17,20 +17,22 @@ def start_ours(
     *,
     durability: str = "normal",
     tokens: str = "",
+    host: str = "127.0.0.1",
     port: int = 0,
     verbose: bool = False,
     flags: Sequence[str] = BARE,
 ) -> Server:
     directory.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
-    arguments = command(directory, port, durability, flags) + ["--verbose"] * verbose
+    arguments = [*command(directory, port, durability, flags), "--host", host]
+    arguments += ["--verbose"] * verbose
     if tokens:
         (directory / "tokens.csv").write_text(tokens)
         arguments += ["--token-auth-file", str(directory / "tokens.csv")]
     with (directory / "serve.log").open("ab") as log:
         process = subprocess.Popen(arguments, stdout=log, stderr=log)
     authority = directory / "pki" / "ca.crt"
-    server = Server("fleetqueue", f"https://127.0.0.1:{port}", "", str(authority), [process])
+    server = Server("fleetqueue", f"https://{host}:{port}", "", str(authority), [process])
     try:
         wait_until("fleetqueue serve", lambda: _is_ready(server, directory, process))
     except BaseException:

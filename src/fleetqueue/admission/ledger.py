@@ -102,7 +102,7 @@ class Ledger(WorkloadBook):
             workload = replace(workload, is_evicted=True)
         self.state.hold(workload)
         if before is not None and makes_room(workload, before):
-            self.unpark_later(workload.cluster_queue)
+            self._has_room(before)
         if workload.is_admitted and self.usage is not None:
             self.usage.admit(workload)
         if not workload.is_ready:
@@ -124,7 +124,13 @@ class Ledger(WorkloadBook):
             self.usage.drop(key)
         released = self.state.release(key)
         if released is not None:
-            self.unpark_later(released.cluster_queue)
+            self._has_room(released)
+
+    def _has_room(self, former: Workload) -> None:
+        """Where a workload was: quota is for its tree, but nodes are for everybody."""
+        self.unpark_later(former.cluster_queue)
+        if any(each.placement is not None for each in former.assignments):
+            self.unpark_all()
 
     def _enqueue(self, key: Key, obj: Json) -> None:
         name = self._queue_for(obj)

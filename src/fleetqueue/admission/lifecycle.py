@@ -18,7 +18,6 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels, workloads
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.plan import Delete, Patch, Plan
-from fleetqueue.kube.resources import version_of
 
 Json = dict[str, Any]
 JITTER = 0.0001
@@ -101,7 +100,9 @@ def back_off(turn: Turn) -> bool:
         return True
     state = dict(turn.workload["status"]["requeueState"])
     state.pop("requeueAt")
-    return turn.write(_requeued(turn, status.changed(turn.workload, requeueState=state or None)))
+    made = status.changed(turn.workload, requeueState=state or None)
+    told = _requeued(turn, made)
+    return turn.update(made) if told is made else turn.write(told)
 
 
 def come_back(turn: Turn) -> bool:
@@ -126,7 +127,7 @@ def evict_inactive(turn: Turn) -> bool:
     made = status.changed(turn.workload, requeueState=None)
     made = status.without_condition(made, status.DEACTIVATION_TARGET)
     if status.is_evicted(turn.workload):
-        return turn.write(made)
+        return turn.update(made)
     message, cause = "The workload is deactivated", ""
     if target is not None and target["status"] == "True":
         message, cause = f"{message} due to {target['message']}", str(target["reason"])
@@ -181,10 +182,7 @@ def follow_checks(turn: Turn) -> bool:
     if sorted(check["name"] for check in status.checks_of(turn.workload)) == sorted(wanted):
         return False
     checks = listed(turn.workload, wanted, turn.now)
-    version = {"resourceVersion": version_of(turn.workload)}
-    patch = {"metadata": version, "status": {"admissionChecks": checks or None}}
-    turn.plan.add(Patch(turn.workload, patch, "status"))
-    return True
+    return turn.update(status.changed(turn.workload, admissionChecks=checks or None))
 
 
 def listed(workload: Json, wanted: Iterable[str], now: datetime) -> list[Json]:
@@ -192,6 +190,14 @@ def listed(workload: Json, wanted: Iterable[str], now: datetime) -> list[Json]:
     known = {check["name"]: check for check in status.checks_of(workload)}
     fresh = {"state": "Pending", "lastTransitionTime": format_time(now), "message": ""}
     return [known.get(name, {"name": name, **fresh}) for name in sorted(wanted)]
+
+
+def drop_left_admission(turn: Turn) -> bool:
+    """Quota was given back, but somebody else had written where it was held."""
+    is_left = bool((turn.workload.get("status") or {}).get("admission"))
+    if not is_left or status.has_quota(turn.workload):
+        return False
+    return turn.update(status.changed(turn.workload, admission=None))
 
 
 def mirror_preemption_gates(turn: Turn) -> bool:
@@ -387,6 +393,7 @@ STEPS: tuple[Callable[[Turn], bool], ...] = (
     follow_gates,
     restart_cluster_queue,
     follow_checks,
+    drop_left_admission,
     mirror_preemption_gates,
     waiting.explain,
     admit,

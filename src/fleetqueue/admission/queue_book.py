@@ -25,10 +25,12 @@ class LocalQueue:
     cluster_queue: str
     stop_policy: str = "None"
     weight: float = 1.0
+    is_terminating: bool = False
+    """Whether it is being deleted, and somebody's finalizer holds it."""
 
     @property
     def is_stopped(self) -> bool:
-        return self.stop_policy != "None"
+        return self.stop_policy != "None" or self.is_terminating
 
 
 class QueueBook(ABC):
@@ -159,7 +161,9 @@ class QueueBook(ABC):
         self._judge_all(self.queues_with_topology(name))
 
     def unpark_all(self) -> None:
-        """Nodes or pods changed, which matters to whoever asks for places on them."""
+        """Nodes or pods changed, or a workload left its places, which matters to whoever asks for
+        places there, in whichever queue.
+        """
         placing = {name for name, flavor in self.state.flavors.items() if flavor.topology}
         for name in self.state.queues:
             if self.is_active(name) and not placing.isdisjoint(self.flavors_of(name)):

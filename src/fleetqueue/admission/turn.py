@@ -7,8 +7,10 @@ from typing import Any
 from fleetqueue.admission.facts import Facts
 from fleetqueue.admission.life_settings import LifeSettings
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.api.times import parse_time
-from fleetqueue.kube.plan import Apply, Note, Plan
+from fleetqueue.kube.plan import Apply, Note, Patch, Plan
+from fleetqueue.kube.resources import version_of
 
 Json = dict[str, Any]
 
@@ -28,6 +30,18 @@ class Turn:
         if made.get("status") == self.workload.get("status"):
             return False
         self.plan.add(Apply(status.admission_patch(made), status.MANAGER, "status"))
+        return True
+
+    def update(self, made: Json) -> bool:
+        """Writes the difference alone, and removes what is missing whoever wrote it: an apply
+        would leave there what is somebody else's.
+        """
+        change = create_merge_patch(self.workload.get("status") or {}, made["status"])
+        if not change:
+            return False
+        version = {"resourceVersion": version_of(self.workload)}
+        patch = {"metadata": version, "status": change}
+        self.plan.add(Patch(self.workload, patch, "status"))
         return True
 
     def note(self, reason: str, message: str, kind: str = "Normal") -> None:

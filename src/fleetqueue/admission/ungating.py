@@ -56,7 +56,7 @@ def _of_set(
     places = [tuple(each["values"]) for each in plain["domains"] for _ in range(each["count"])]
     numbering = _numbering(workload, pod_set)
     ranks = _ranks(pods, numbering, places, levels, pod_set)
-    chosen = _by_rank(pods, ranks, places) if ranks is not None else _greedily(pods, places, levels)
+    chosen = _by_rank(ranks, places) if ranks is not None else _greedily(pods, places, levels)
     return [
         Going(pod, dict(zip(levels, values, strict=True)))
         for pod, values in chosen
@@ -129,9 +129,7 @@ def _rank(pod: Json, numbering: Numbering, count: int) -> int | None:
     return index + group * (count // numbering.group_count) - numbering.offset
 
 
-def _by_rank(
-    pods: Sequence[Json], ranks: Mapping[int, Json], places: Sequence[Values]
-) -> Iterator[tuple[Json, Values]]:
+def _by_rank(ranks: Mapping[int, Json], places: Sequence[Values]) -> Iterator[tuple[Json, Values]]:
     for rank, pod in sorted(ranks.items()):
         if is_gated(pod):
             yield pod, places[rank]

@@ -85,19 +85,20 @@ def _explanation(ledger: Ledger, scheduler: Scheduler, asked: Asked) -> Json:
     }
 
 
-def of_cluster_queue(ledger: Ledger, name: str, offset: int, limit: int) -> list[Json] | None:
-    """None: there is no such queue."""
+def of_cluster_queue(
+    ledger: Ledger, name: str, offset: int, limit: int, local: Key | None = None
+) -> list[Json] | None:
+    """All of it, or what came by one LocalQueue. None: there is no such queue."""
     queue = ledger.pending.get(name)
-    return None if queue is None else _page(ledger, queue.ordered(), None, offset, limit)
+    return None if queue is None else _page(ledger, queue.ordered(), local, offset, limit)
 
 
 def of_local_queue(ledger: Ledger, key: Key, offset: int, limit: int) -> list[Json] | None:
-    """None: there is no such queue, or it is stopped."""
+    """None: there is no such queue, or it is stopped. Without its ClusterQueue nobody waits."""
     local = ledger.local_queues.get(key)
-    queue = None if local is None else ledger.pending.get(local.cluster_queue)
-    if local is None or local.is_stopped or queue is None:
+    if local is None or local.is_stopped:
         return None
-    return _page(ledger, queue.ordered(), key, offset, limit)
+    return of_cluster_queue(ledger, local.cluster_queue, offset, limit, key) or []
 
 
 def read_page(asked: Asked) -> tuple[int, int]:

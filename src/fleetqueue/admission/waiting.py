@@ -81,7 +81,7 @@ def _blocker(turn: Turn) -> tuple[str, str] | None:
         return "OnHold", ""
     if not local.exists:
         return _worded(turn, "Misconfigured", f"LocalQueue {local.name} doesn't exist")
-    if local.stop_policy != "None":
+    if not local.is_active:
         return _worded(turn, "Suspended", f"LocalQueue {local.name} is inactive")
     if not queue.exists:
         return _worded(turn, "Misconfigured", f"ClusterQueue {queue.name} doesn't exist")

@@ -62,9 +62,11 @@ class FieldError(NamedTuple):
         return f"{self.path}: {self.body()}"
 
 
-def aggregate(errors: Iterable[FieldError | str]) -> str:
-    """Several as one text: each once, in brackets where they are more than one."""
-    texts = [str(error) for error in dict.fromkeys(errors)]
+def aggregate(errors: Iterable[object]) -> str:
+    """Several as one text, as apimachinery joins errors of any kind: each text once, in brackets
+    where they are more than one.
+    """
+    texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

@@ -3,10 +3,8 @@ with it, in the words of apimachinery's validation, and nothing when it is fine.
 
 import ipaddress
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 
-ANNOTATIONS_SIZE_MAX = 256 * 1024
 _QUALIFIED_KEPT = 4096
 
 _ALPHANUMERIC = "must start and end with an alphanumeric character"
@@ -125,15 +123,6 @@ http_header_name = _Rule(
     "X-Header-Name",
 )
 
-_env_var_name = _Rule(
-    "[-._a-zA-Z][-._a-zA-Z0-9]*",
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or "
-    "'.', and must not start with a digit",
-    "my.env-name",
-    "MY_ENV.NAME",
-    "MyEnvName1",
-)
-
 _config_map_key = _Rule(
     "[-._a-zA-Z0-9]+",
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
@@ -190,17 +179,6 @@ def path_segment(value: str, is_prefix: bool = False) -> list[str]:
     if not is_prefix and value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in value]
-
-
-def annotations_size(annotations: Mapping[str, str]) -> list[str]:
-    total = sum(byte_length(key) + byte_length(value) for key, value in annotations.items())
-    if total <= ANNOTATIONS_SIZE_MAX:
-        return []
-    return [f"annotations size {total} is larger than limit {ANNOTATIONS_SIZE_MAX}"]
-
-
-def env_var_name(value: str) -> list[str]:
-    return _env_var_name(value) + _up_the_tree(value)
 
 
 def relaxed_env_var_name(value: str) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fleetqueue.api import names
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.errors import InvalidInput
 
 Labels = Mapping[str, str]
@@ -55,8 +56,7 @@ class Requirement:
         for index, value in enumerate(self.values):
             if wrong := names.label_value(value):
                 faults.append(fault(f"values[{index}][{self.key}]", value, "; ".join(wrong)))
-        texts = list(dict.fromkeys(str(one) for one in faults))
-        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+        return aggregate(faults) if faults else ""
 
     def __str__(self) -> str:
         if self.operator == "exists":

@@ -35,6 +35,7 @@ __all__ = [
     "new_requirement",
     "parse_fields",
     "parse_labels",
+    "shown",
     "validate_object",
 ]
 
@@ -96,6 +97,26 @@ def labels_from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
         values = expression.get("values") or []
         made.append(new_requirement(expression.get("key", ""), _KIND_OPERATORS[operator], values))
     return LabelSelector(_sorted(made))
+
+
+def shown(selector: Mapping[str, Any]) -> str:
+    """A selector object as Go prints it in messages."""
+    labels = selector.get("matchLabels") or {}
+    expressions = selector.get("matchExpressions") or ()
+    matched = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    required = "".join(f"{_shown_expression(each)}," for each in expressions)
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{matched}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{required}}},}}"
+    )
+
+
+def _shown_expression(expression: Mapping[str, Any]) -> str:
+    values = " ".join(expression.get("values") or ())
+    return (
+        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
+        f"Operator:{expression.get('operator', '')},Values:[{values}],}}"
+    )
 
 
 def validate_object(

@@ -7,7 +7,6 @@ from functools import lru_cache
 from fleetqueue.errors import InvalidInput
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
-_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 
 _UNITS = {
     "ns": 1,
@@ -42,12 +41,7 @@ def parse_time(text: str) -> datetime:
 
     The same few times stand in many objects, and are read again with each of their changes.
     """
-    return _parse(text, _LAYOUT, re.compile(r"(?:[.,](\d+))?", re.ASCII), "")
-
-
-def parse_micro_time(text: str) -> datetime:
-    """RFC 3339 with exactly six digits of fraction."""
-    return _parse(text, _MICRO_LAYOUT, re.compile(r"[.,](\d{6})(?!\d)", re.ASCII), ".000000")
+    return _parse(text)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -112,19 +106,6 @@ def human_duration(span: timedelta) -> str:
     return _two(days // 365, "y", days % 365, "d") if days < 8 * 365 else f"{days // 365}y"
 
 
-def short_human_duration(span: timedelta) -> str:
-    """One unit only."""
-    seconds = int(span.total_seconds())
-    if seconds < 60:
-        return _few_seconds(seconds)
-    if seconds < 3600:
-        return f"{seconds // 60}m"
-    hours = seconds // 3600
-    if hours < 24:
-        return f"{hours}h"
-    return f"{hours // 24}d" if hours < 24 * 365 else f"{hours // 24 // 365}y"
-
-
 def _few_seconds(seconds: int) -> str:
     # Clocks of two machines differ a little, so one second ahead still counts as now.
     return "<invalid>" if seconds < -1 else f"{max(seconds, 0)}s"
@@ -174,30 +155,30 @@ _ELEMENTS = (
     (":", ":"),
     ("05", r"\d\d"),
 )
+_FRACTION = re.compile(r"[.,](\d+)", re.ASCII)
 _OFFSET = re.compile(r"Z|([-+])(\d\d):(\d\d)", re.ASCII)
 _RANGES = {"01": ("month", 1, 12), "15": ("hour", 0, 23), "04": ("minute", 0, 59)}
 _RANGES |= {"05": ("second", 0, 59)}
 
 
-def _parse(text: str, layout: str, fraction: re.Pattern[str], fraction_name: str) -> datetime:
+def _parse(text: str) -> datetime:
     rest, numbers = text, []
     for name, pattern in _ELEMENTS:
         match = re.match(pattern, rest, re.ASCII)
         if match is None:
-            raise _cannot(text, layout, rest, name)
+            raise _cannot(text, rest, name)
         if name.isdigit():
             numbers.append(_in_range(text, name, int(match.group())))
         rest = rest[match.end() :]
-    found = fraction.match(rest)
-    if found is None:
-        raise _cannot(text, layout, rest, fraction_name)
-    offset = _OFFSET.match(rest, found.end())
+    found = _FRACTION.match(rest)
+    fraction, end = (found.group(1), found.end()) if found else (None, 0)
+    offset = _OFFSET.match(rest, end)
     if offset is None:
-        raise _cannot(text, layout, rest[found.end() :], "Z07:00")
+        raise _cannot(text, rest[end:], "Z07:00")
     ahead = _offset(offset, text)
     if offset.end() != len(rest):
         raise TimeError(f"parsing time {_quote(text)}: extra text: {_quote(rest[offset.end() :])}")
-    return _moment(text, numbers, found.group(1), ahead)
+    return _moment(text, numbers, fraction, ahead)
 
 
 def _in_range(text: str, name: str, number: int) -> int:
@@ -227,8 +208,8 @@ def _offset(match: re.Match[str], text: str) -> timedelta:
     return -size if sign == "-" else size
 
 
-def _cannot(text: str, layout: str, rest: str, element: str) -> TimeError:
-    where = f"parsing time {_quote(text)} as {_quote(layout)}"
+def _cannot(text: str, rest: str, element: str) -> TimeError:
+    where = f"parsing time {_quote(text)} as {_quote(_LAYOUT)}"
     return TimeError(f"{where}: cannot parse {_quote(rest)} as {_quote(element)}")
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fleetqueue.api import times
+from fleetqueue.apiserver.aggregation.services import RemoteServices
 from fleetqueue.apiserver.extensions import Extensions
 from fleetqueue.apiserver.feed import Feed
 from fleetqueue.apiserver.hooks import Hooks
@@ -48,12 +49,15 @@ class Core:
     conversion_remote: "Remote | None" = None
     extensions: Extensions = field(init=False)
     """Groups that others in this process answer."""
+    remotes: RemoteServices = field(init=False)
+    """Groups that other servers answer."""
     service_network: IPv4Network = SERVICE_NETWORK
     """Where the addresses of Services come from."""
     _second: tuple[datetime, str] = (datetime.min.replace(tzinfo=UTC), "")
 
     def __post_init__(self) -> None:
         self.extensions = Extensions(self.registry)
+        self.remotes = RemoteServices(self.registry)
 
     def now(self) -> str:
         """The time as objects carry it; formatted once a second."""

@@ -3,12 +3,16 @@
 import hashlib
 import re
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from fleetqueue.api import kubernetes
 from fleetqueue.apiserver import forms, problems
+from fleetqueue.apiserver.aggregation import documents as others
+from fleetqueue.apiserver.aggregation.services import Known
 from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.keepers.api_services import priorities_of
 from fleetqueue.apiserver.registry import Resource, Subresource, Version
 from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.base import codec, documents
@@ -40,6 +44,7 @@ class Discovery:
         self._address = address
         self._generation = -1
         self._groups: dict[str, dict[str, list[Resource]]] = {}
+        self._remote: Mapping[str, Mapping[str, Known]] = {}
         self._answers: dict[tuple[str, str], bytes] = {}
 
     def answer(self, request: Request, path: str) -> Response | None:
@@ -73,6 +78,7 @@ class Discovery:
         self._generation = self._core.registry.generation
         self._answers = {}
         self._groups = {}
+        self._remote = self._core.remotes.groups()
         for resource in self._core.registry:
             versions = self._groups.setdefault(resource.group, {})
             for version in resource.served:
@@ -95,7 +101,7 @@ class Discovery:
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case ["api", version]:
                 return self._resource_list("", version)
-            case ["apis", group] if group in self._groups and group:
+            case ["apis", group] if group and (group in self._groups or group in self._remote):
                 return {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
             case ["apis", group] if (found := self._core.extensions.get(group)) is not None:
                 return {"kind": "APIGroup", "apiVersion": "v1", **found.discovered()}
@@ -112,10 +118,33 @@ class Discovery:
             for name, versions in self._groups.items()
             if name and all(r.is_custom for found in versions.values() for r in found)
         )
-        return [name for name in self._groups if name and name not in custom] + custom
+        own = [name for name in self._groups if name and name not in custom] + custom
+        return self._with_others(own) if self._remote else own
+
+    def _with_others(self, own: list[str]) -> list[str]:
+        """Groups that other servers answer for, each in the place of its priority."""
+        remote = {
+            name: max(known.service.group_priority for known in versions.values())
+            for name, versions in self._remote.items()
+            if name not in self._groups and name not in self._core.extensions
+        }
+        ranked = [(name, self._priorities(name, "")[0]) for name in own]
+        return others.placed(ranked, sorted(remote.items(), key=lambda one: (-one[1], one[0])))
+
+    def _priorities(self, group: str, version: str) -> tuple[int, int]:
+        known = self._remote.get(group, {}).get(version)
+        if known is not None:
+            return known.service.group_priority, known.service.version_priority
+        return priorities_of(group, version)
 
     def _versions(self, group: str) -> list[str]:
-        versions = self._groups[group]
+        versions = self._groups.get(group, {})
+        remote = self._remote.get(group)
+        if remote:
+            return sorted(
+                {**versions, **remote},
+                key=lambda each: (-self._priorities(group, each)[1], priority(each)),
+            )
         is_custom = all(r.is_custom for found in versions.values() for r in found)
         return sorted(versions, key=priority) if is_custom else list(versions)
 
@@ -144,15 +173,7 @@ class Discovery:
         items = []
         for group in groups:
             versions = [
-                {
-                    "version": version,
-                    "resources": [
-                        _described(resource, resource.versions[version])
-                        for resource in sorted(self._groups[group][version], key=lambda r: r.plural)
-                    ],
-                    "freshness": "Current",
-                }
-                for version in self._versions(group)
+                self._described_version(group, version) for version in self._versions(group)
             ]
             metadata = {"name": group} if group else {}
             items.append({"metadata": metadata, "versions": versions})
@@ -161,6 +182,17 @@ class Discovery:
             "apiVersion": AGGREGATED,
             "metadata": {},
             "items": items,
+        }
+
+    def _described_version(self, group: str, version: str) -> Object:
+        known = self._remote.get(group, {}).get(version)
+        if known is not None:
+            return known.described or others.stale(known.service)
+        found = sorted(self._groups[group][version], key=lambda r: r.plural)
+        return {
+            "version": version,
+            "resources": [_described(each, each.versions[version]) for each in found],
+            "freshness": "Current",
         }
 
     def _extension_list(self, group: str, version: str) -> Object | None:

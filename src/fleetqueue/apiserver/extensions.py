@@ -3,7 +3,7 @@
 They pass the same gate as all others; nothing of them is stored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fleetqueue.api import served_documents
@@ -22,12 +22,15 @@ class Extensions:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._groups: dict[str, ServedGroup] = {}
+        self.on_add: list[Callable[[], None]] = []
 
     def add(self, group: ServedGroup) -> None:
         """Serves it from now on, in place of one of the same name."""
         self._groups[group.name] = group
         # What was derived from the kinds is worked out again.
         self._registry.generation += 1
+        for listener in self.on_add:
+            listener()
 
     def __contains__(self, name: str) -> bool:
         return name in self._groups

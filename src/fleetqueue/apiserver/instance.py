@@ -17,6 +17,11 @@ from fleetqueue.apiserver.access.jwt import SigningKey
 from fleetqueue.apiserver.access.rbac import Rbac
 from fleetqueue.apiserver.access.static_tokens import StaticTokens
 from fleetqueue.apiserver.access.tokens import Issuer
+from fleetqueue.apiserver.aggregation import trust
+from fleetqueue.apiserver.aggregation.calling import FrontProxy, HttpsCaller
+from fleetqueue.apiserver.aggregation.keeper import RemoteServiceKeeper
+from fleetqueue.apiserver.aggregation.openapi import RemoteOpenApi
+from fleetqueue.apiserver.aggregation.proxying import Proxy
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.custom import CustomKinds
 from fleetqueue.apiserver.discovery import Discovery
@@ -53,6 +58,8 @@ class Settings:
     static_tokens: StaticTokens = field(default_factory=StaticTokens)
     authority: bytes = b""
     """The certificate, in PEM, that clients in pods verify this server by."""
+    front_proxy: FrontProxy | None = None
+    """Who it is to API servers beside it; None: nobody that they would believe."""
     url: str = "https://127.0.0.1:6443"
     service_network: str = "10.0.0.0/24"
     """Where the addresses of Services come from."""
@@ -75,10 +82,12 @@ class Instance:
         self.gate = Gate(Authenticator(clock, settings.static_tokens, issuer), self.rbac)
         self._address = urlsplit(settings.url)
         discovery = Discovery(self.core, self._address.netloc)
-        self.pages = Pages(self.core, discovery, OpenApi(self.core))
+        self.proxy = Proxy(self.core, HttpsCaller(settings.front_proxy))
+        openapi = OpenApi(self.core, RemoteOpenApi(self.core, self.proxy))
+        self.pages = Pages(self.core, discovery, openapi, self.proxy)
         self.pages.issuer = issuer
         self.pages.server_url = settings.url
-        self.server = Server(self.core, self.gate, self.pages)
+        self.server = Server(self.core, self.gate, self.pages, self.proxy)
         self.core.tokens = TokenRequests(self.core, issuer)
         self.internal = Internal(self.core, self.server.writer, self.server.deleter)
         webhooks = Webhooks(self.core)
@@ -92,7 +101,11 @@ class Instance:
             webhooks,
             policies,
             *all_keepers(self.core, self.internal, issuer, settings.authority, quotas.ledger),
+            RemoteServiceKeeper(self.core, self.internal, self.proxy),
         ]
+        self._trust: dict[str, str] | None = None
+        if settings.front_proxy is not None:
+            self._trust = trust.trust_data(settings.authority, settings.front_proxy)
         self._followers_of: dict[str, list[Keeper]] = {}
         store.listen(self._follow)
 
@@ -102,6 +115,8 @@ class Instance:
         for keeper in self._keepers:
             keeper.start()
         await bootstrap.ensure(self.core, self.internal, self._address.port or 443)
+        if self._trust is not None:
+            await trust.ensure(self.core, self.internal, self._trust)
 
     async def stop(self) -> None:
         for keeper in self._keepers:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.tokens import Issuer
 from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.aggregation.proxying import Proxy
+from fleetqueue.apiserver.aggregation.services import Known
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.discovery import Discovery
 from fleetqueue.apiserver.openapi import OpenApi
@@ -22,10 +24,11 @@ ISSUER_PATHS = ("/.well-known/openid-configuration", "/openid/v1/jwks")
 class Pages:
     """Answers for everything that is not an object."""
 
-    def __init__(self, core: Core, discovery: Discovery, openapi: OpenApi) -> None:
+    def __init__(self, core: Core, discovery: Discovery, openapi: OpenApi, proxy: Proxy) -> None:
         self._core = core
         self._discovery = discovery
         self._openapi = openapi
+        self._proxy = proxy
         self.issuer: Issuer | None = None
         self.server_url = ""
         self.checks: dict[str, Callable[[], bool]] = {"ping": lambda: True}
@@ -38,6 +41,9 @@ class Pages:
         first = path.split("/")[1]
         if first in HEALTH:
             return self._health(request, path)
+        remote = self._remote(path)
+        if remote is not None:
+            return await self._proxy.pass_on(remote, request, user)
         if request.method not in ("GET", "HEAD"):
             raise problems.wrong_method()
         if path == "/version":
@@ -45,13 +51,20 @@ class Pages:
         if path == "/metrics":
             return Response(body=await self._metrics(), content_type=METRICS_TYPE)
         if first == "openapi":
-            return await self._openapi.answer(request, path)
+            return await self._openapi.answer(request, path, user)
         if path in ISSUER_PATHS and self.issuer is not None:
             return self._issuer_document(path, self.issuer)
         found = self._discovery.answer(request, path)
         if found is None:
             raise problems.unknown_path() if self._is_known(path) else problems.unknown_page()
         return found
+
+    def _remote(self, path: str) -> Known | None:
+        """Whoever else lists the resources of a version."""
+        parts = path.split("/")
+        if parts[1] != "apis" or len(parts) != 4 or parts[2] in self._core.extensions:
+            return None
+        return self._core.remotes.get(parts[2], parts[3])
 
     def _is_known(self, path: str) -> bool:
         """Below a group that exists, a missing page is told as a Status."""

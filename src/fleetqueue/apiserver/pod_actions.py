@@ -30,6 +30,9 @@ Object = dict[str, Any]
 Action = Callable[[Call], Awaitable[Response]]
 
 TOKEN_REQUEST = "io.k8s.api.authentication.v1.TokenRequest"
+BINDING_KIND = ("", "v1", "Binding")
+TOKEN_KIND = ("authentication.k8s.io", "v1", "TokenRequest")
+EVICTION_KIND = ("policy", "v1", "Eviction")
 EVICTED = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -132,9 +135,12 @@ class PodActions:
         shape = BuiltinShape(TOKEN_REQUEST, "TokenRequest", "v1")
         body = _read(call, shape)
         default_token_request(body)
+        operation = created(call, body, TOKEN_KIND)
+        await self._core.hooks.mutate(operation)
+        assert operation.obj is not None
         owned = managed.track_update(
             None,
-            body,
+            operation.obj,
             shape.node,
             manager=call.manager,
             api_version="authentication.k8s.io/v1",
@@ -142,7 +148,9 @@ class PodActions:
             now=self._core.now(),
         )
         assert self._core.tokens is not None
-        issued = self._core.tokens.issue(call, body)
+        issued = self._core.tokens.issue(call, operation.obj)
+        # After what is wrong with the request itself; nobody has the token yet.
+        await self._core.hooks.validate(operation)
         if owned:
             issued["metadata"]["managedFields"] = owned
         return Response(201, object=issued)
@@ -154,18 +162,18 @@ class PodActions:
         name = (body.get("metadata") or {}).get("name") or call.route.name
         if name != call.route.name:
             raise problems.bad_request("name in URL does not match name in Binding object")
-        return await self.bind(call, name, body)
+        return await self.bind(call, body, created(call, body, BINDING_KIND))
 
-    async def bind(self, call: Call, name: str, binding: Object) -> Response:
+    async def bind(self, call: Call, binding: Object, operation: Operation) -> Response:
+        """`call`: about the binding of one pod; `operation`: as hooks see what was asked."""
         target = binding.get("target") or {}
         if target.get("kind") not in (None, "", "Node"):
             raise _plain(_unsupported_kind(str(target.get("kind"))))
         if not target.get("name"):
             raise _plain(_no_target())
-        operation = Operation("CREATE", call, name, binding, None, {}, "binding")
         await self._core.hooks.mutate(operation)
         await self._core.hooks.validate(operation)
-        await self._put_bound(call, binding)
+        await self._put_bound(call, operation.obj or binding)
         return Response(201, object=_success())
 
     async def _put_bound(self, call: Call, binding: Object) -> None:
@@ -206,7 +214,10 @@ class PodActions:
         named = (body.get("metadata") or {}).get("name")
         if named != call.route.name:
             raise problems.bad_request("name in URL does not match name in Eviction object")
-        asked = dict(body.get("deleteOptions") or {})
+        operation = created(call, body, EVICTION_KIND)
+        await self._core.hooks.mutate(operation)
+        await self._core.hooks.validate(operation)
+        asked = dict((operation.obj or {}).get("deleteOptions") or {})
         if call.is_dry_run:
             asked["dryRun"] = ["All"]
         options = options_from(asked)
@@ -303,6 +314,15 @@ def _read(call: Call, shape: BuiltinShape) -> Object:
     obj, unknown = shape.clean(body)
     bodies.report_unknown(call, found + unknown)
     return obj
+
+
+def created(call: Call, body: Object, kind: tuple[str, str, str] | None = None) -> Operation:
+    """What is asked of the server, or of an object, by creating something that is not stored, as
+    hooks see it; `kind`: where it is not that of the resource.
+    """
+    options: Object = {"dryRun": ["All"]} if call.is_dry_run else {}
+    name, part = call.route.name, call.route.subresource
+    return Operation("CREATE", call, name, body, None, options, part, kind)
 
 
 def _plain(error: FieldError) -> problems.ApiError:

@@ -18,10 +18,6 @@ from fleetqueue.base import codec, documents
 
 Object = dict[str, Any]
 
-TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. You can start "
-    "a new list without the continue parameter."
-)
 TOO_OLD_INCONSISTENT = (
     "The provided continue parameter is too old to display a consistent list result. You can start "
     "a new list without the continue parameter, or use the continue token in this response to "

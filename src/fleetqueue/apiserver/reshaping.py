@@ -1,7 +1,8 @@
 """Custom resources that are older than their schema, as the present schema shows them.
 
-kube-apiserver prunes and defaults every object it reads. What was written under the present schema
-went through that when it was written, so that only older objects are looked at here, once each.
+kube-apiserver prunes and defaults every object it reads, by the version that it is stored in. What
+was written under the present schema went through that when it was written, so that only older
+objects are looked at here, once each.
 """
 
 from collections.abc import Mapping

@@ -11,6 +11,7 @@ from typing import Any
 from fleetqueue.apiserver import bodies, forms, homes, problems
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.aggregation.proxying import Proxy
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.deletes import Deleted, Deleter
@@ -36,10 +37,11 @@ Verb = Callable[[Call], Awaitable[Response]]
 class Server:
     """Answers requests for the resources of its core."""
 
-    def __init__(self, core: Core, gate: Gate, pages: Pages) -> None:
+    def __init__(self, core: Core, gate: Gate, pages: Pages, proxy: Proxy) -> None:
         self.core = core
         self._gate = gate
         self._pages = pages
+        self._proxy = proxy
         self.reader = Reader(core)
         self.writer = Writer(core)
         self.deleter = Deleter(core)
@@ -81,6 +83,9 @@ class Server:
             return await self._pages.answer(request, route, user)
         if route.group in self.core.extensions:
             return self.core.extensions.answer(request, route)
+        remote = self.core.remotes.get(route.group, route.version)
+        if remote is not None:
+            return await self._proxy.pass_on(remote, request, user)
         call = self._call(request, route, user)
         if call.version.warning:
             call.warn(call.version.warning)

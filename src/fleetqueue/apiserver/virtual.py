@@ -9,7 +9,7 @@ from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.merge import managed
-from fleetqueue.apiserver.pod_actions import PodActions
+from fleetqueue.apiserver.pod_actions import PodActions, created
 from fleetqueue.apiserver.reads import Page, Reader, written
 from fleetqueue.apiserver.request import Response
 
@@ -50,10 +50,10 @@ class VirtualResources:
         if call.route.verb not in call.version.verbs:
             raise problems.wrong_method()
         if call.resource.plural in REVIEWS:
-            return self._review(call)
+            return await self._review(call)
         return await self._answers[call.resource.plural](call)
 
-    def _review(self, call: Call) -> Response:
+    async def _review(self, call: Call) -> Response:
         check_options(call, "CreateOptions")
         form = forms.choose(call)
         if form.transform:
@@ -68,7 +68,12 @@ class VirtualResources:
         if call.resource.namespaced:
             bodies.check_namespace(call, obj)
         self._note_manager(call, obj)
-        return written(form, self._reviewed(call, obj), 201)
+        operation = created(call, obj)
+        await self._core.hooks.mutate(operation)
+        answer = self._reviewed(call, operation.obj or obj)
+        # After what is wrong with the review itself.
+        await self._core.hooks.validate(operation)
+        return written(form, answer, 201)
 
     def _note_manager(self, call: Call, obj: Object) -> None:
         """Reviews are not stored, but the answer tells who set what, as for any object."""
@@ -109,7 +114,9 @@ class VirtualResources:
         assert pods is not None
         route = call.route._replace(resource="pods", name=name, subresource="binding")
         one = Call(call.request, route, call.user, pods, pods.versions["v1"])
-        return await self._pods.bind(one, name, body)
+        operation = created(call, body)
+        operation.name = name
+        return await self._pods.bind(one, body, operation)
 
     async def _components(self, call: Call) -> Response:
         """Long deprecated upstream, but `kubectl get cs` still asks."""

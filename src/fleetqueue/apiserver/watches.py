@@ -18,7 +18,6 @@ Object = dict[str, Any]
 
 SECONDS_MIN = 1800
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-WATCH_JSON = "application/json;stream=watch"
 
 
 class WatchOpener:

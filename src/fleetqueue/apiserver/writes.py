@@ -149,13 +149,14 @@ class Writer:
         A webhook may have to be asked, so this comes before the last look at the latest state:
         nothing may wait between that and the store.
         """
-        if obj["apiVersion"] != resource.stored_as:
+        is_converted = obj["apiVersion"] != resource.stored_as
+        if is_converted:
             obj = (await self._core.convert(resource, [obj], resource.stored_as))[0]
             obj = {**obj, "metadata": dict(obj["metadata"])}
         if resource.is_custom:
-            now = self._core.registry.by_table(resource.table)
-            if now is not None and now is not resource:
-                # It was checked under a definition that has changed since.
+            now = self._core.registry.by_table(resource.table) or resource
+            if is_converted or now is not resource:
+                # It was checked in another version, or under a definition that has changed since.
                 obj = reshaping.shaped(now.versions, obj)
         return ordered(obj, resource)
 

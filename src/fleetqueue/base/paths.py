@@ -83,17 +83,6 @@ def with_value(document: Any, path: str | Path, value: Any) -> Any:
     return _with_value(document, _as_path(path), value)
 
 
-def remove_in_place(document: Any, path: str | Path) -> bool:
-    """Says whether anything was there."""
-    steps = _as_path(path)
-    places = [place for place, _ in walk(document, steps)]
-    for place in reversed(places):
-        if place:
-            parent = get(document, place[:-1])
-            del parent[place[-1]]
-    return bool(places) and bool(steps)
-
-
 def without(document: Any, path: str | Path) -> Any:
     """A document with the path removed; the input is untouched and all else is shared with it."""
     return _without(document, _as_path(path))

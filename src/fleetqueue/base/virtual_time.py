@@ -47,11 +47,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual_now
 
-    def next_timer(self) -> float | None:
-        """When the next timer fires, in the loop's time; None when there is none."""
-        pending = [handle.when() for handle in self._timers() if not handle.cancelled()]
-        return min(pending, default=None)
-
     async def idle(self) -> None:
         """Returns when nothing is ready at this very instant; no timer fires meanwhile."""
         waiter: asyncio.Future[None] = self.create_future()

@@ -7,6 +7,7 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import explanation, visibility
 from fleetqueue.cli import lost_workers, pod_looking, pod_words, preflighting
 from fleetqueue.cli.explaining import Asked, Known, Place, has_failed
+from fleetqueue.cli.fleets import PATIENCE_SECONDS
 from fleetqueue.cli.pod_words import Seen
 from fleetqueue.cli.preflighting import Findings, Subject
 from fleetqueue.errors import FleetqueueError
@@ -17,9 +18,6 @@ from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.reach.search import Search
 from fleetqueue.multikueue.session import Connect
-
-PATIENCE_SECONDS = 10.0
-"""A worker that takes longer to answer is not waited for."""
 
 
 class Asking:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fleetqueue.cli.paths import TextFile
+
 if TYPE_CHECKING:
     from fleetqueue.attached import AttachOptions
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILE = TextFile()
 CLUSTER = (
     click.option(
         "--kubeconfig", type=_FILE, default=None, help="Which cluster; as kubectl has it."

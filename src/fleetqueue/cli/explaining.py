@@ -90,6 +90,7 @@ def _state(workload: Object) -> str:
     if status.is_finished(workload):
         finished = status.find_condition(workload, status.FINISHED) or {}
         word = "has failed" if has_failed(workload) else "has finished"
+        word += f" on {told['clusterName']}" if told.get("clusterName") else ""
         message = finished.get("message")
         return f"{word}: {message}" if message else word
     if not status.is_active(workload):

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from fleetqueue.kube.resources import Resource
 
 REASON_LENGTH_MAX = 40
-PATIENCE_SECONDS = 5.0
-"""One that takes longer does not answer; the others are shown."""
+ROW_SECONDS_MAX = 5.0
+"""One that takes longer does not answer; the others are shown. Less than the patience of commands
+that need the answer.
+"""
 RUNNING = "running"
 ENDED = "ended"
 SILENT = "does not answer"
@@ -130,7 +132,7 @@ async def _listed(client: "Client", kind: "Resource") -> Sequence[Any] | None:
     from fleetqueue.kube.errors import KubeError, NotFound, UnknownKind
 
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(ROW_SECONDS_MAX):
             return (await client.list(kind)).items
     except (NotFound, UnknownKind):
         return ()
@@ -146,9 +148,10 @@ def _connected(heard: Heard, name: str) -> str:
     return _active(found[0]) if found else "not joined"
 
 
-def _active(cluster: Mapping[str, Any]) -> str:
-    conditions = (cluster.get("status") or {}).get("conditions") or ()
-    found = next((each for each in conditions if each["type"] == "Active"), None)
+def _active(cluster: dict[str, Any]) -> str:
+    from fleetqueue.api.kueue.admission_status import find_condition
+
+    found = find_condition(cluster, "Active")
     if found is None:
         return "unknown"
     return YES if found["status"] == "True" else f"{NO}{found['message']}"

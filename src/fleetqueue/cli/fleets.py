@@ -1,7 +1,9 @@
 """What the commands about a fleet share: where it is, how it starts and stops."""
 
 import asyncio
+import contextlib
 import os
+import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from fleetqueue.cli.paths import Place
 from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import DEFAULT, Directory, Record, members
 
@@ -27,7 +30,7 @@ PATIENCE_SECONDS = 10.0
 POLL_SECONDS = 0.05
 
 DIRECTORY = click.option(
-    "--dir", "directory", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT,
+    "--dir", "directory", type=Place(path_type=Path, file_okay=False), default=DEFAULT,
     show_default=True, help="Where the fleet's state and kubeconfig are.",
 )  # fmt: skip
 MANAGER_KUBECONFIG = click.option(
@@ -72,18 +75,31 @@ def found_running(home: Directory) -> Record:
     if record is None:
         raise UserError(
             f"a fleet runs in {home.path}, but its fleet.json is gone: stop it with `fleetqueue"
-            f" down --dir {home.path}`"
+            f" down {home.option}`"
         )
     if ended := [each.name for each in record.members if not home.is_alive(each.name)]:
         raise UserError(*(told_ended(home, name) for name in ended))
+    mend_kubeconfig(home, record)
     return record if record.is_bare or record.is_furnished else furnish(home, record)
+
+
+def mend_kubeconfig(home: Directory, record: Record) -> None:
+    """One that was lost or damaged, by which nobody finds the clusters that run, is made again."""
+    from fleetqueue.kube.errors import BadKubeconfig
+
+    try:
+        for each in record.members:
+            access(home.kubeconfig, each.name)
+    except BadKubeconfig:
+        with contextlib.suppress(OSError):
+            home.write_kubeconfig(record.members)
 
 
 def told_ended(home: Directory, name: str) -> str:
     """Of a cluster whose process is gone while the others run."""
     return (
-        f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down --dir {home.path}` and"
-        f" `fleetqueue up --dir {home.path}` bring it back with all it had"
+        f"{name} ended: {home.log_of(name)} may say why; `fleetqueue down {home.option}` and"
+        f" `fleetqueue up {home.option}` bring it back with all it had"
     )
 
 
@@ -125,7 +141,7 @@ def stop(home: Directory) -> None:
 def next_steps(home: Directory, record: Record) -> list[str]:
     file = home.kubeconfig
     contexts = ", ".join(each.name for each in record.members)
-    lines = [f"running: {contexts}", "", f"  export KUBECONFIG={file}"]
+    lines = [f"running: {contexts}", "", f"  export KUBECONFIG={shlex.quote(str(file))}"]
     if not record.is_bare:
         queue = "kueue.x-k8s.io/queue-name=user-queue"
         lines += [
@@ -139,8 +155,8 @@ def next_steps(home: Directory, record: Record) -> list[str]:
         lines.append(f"  open http://127.0.0.1:{record.dashboard_port}/ in a browser")
     return [
         *lines,
-        f"  fleetqueue status --dir {home.path}",
-        f"  fleetqueue down --dir {home.path}",
+        f"  fleetqueue status {home.option}",
+        f"  fleetqueue down {home.option}",
     ]
 
 
@@ -158,7 +174,7 @@ def manager_access(home: Directory, kubeconfig: Path | None, context: str) -> "A
         return access(kubeconfig, context)
     if not home.kubeconfig.exists():
         raise UserError(
-            f"there is no fleet in {home.path}: start one with `fleetqueue up --dir {home.path}`,"
+            f"there is no fleet in {home.path}: start one with `fleetqueue up {home.option}`,"
             " or name a manager with --manager-kubeconfig"
         )
     return access(home.kubeconfig, context or "manager")

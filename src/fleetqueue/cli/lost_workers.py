@@ -9,7 +9,7 @@ from fleetqueue.errors import FleetqueueError
 from fleetqueue.installation import CONFIG_KEY, CONFIG_MAP
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Forbidden, NotFound
-from fleetqueue.kube.resources import CONFIG_MAPS
+from fleetqueue.kube.resources import CONFIG_MAPS, Object
 from fleetqueue.multikueue import kinds
 
 UNKNOWN = "15 minutes unless configured otherwise"
@@ -21,15 +21,22 @@ async def told_of(manager: Client, worker: str, system_namespace: str) -> list[s
         cluster = await manager.get(kinds.CLUSTER, worker)
     except (Forbidden, NotFound):
         return []
-    active = find_condition(cluster, "Active")
-    if active is None or active["status"] == "True":
+    if (lost := lost_by(cluster)) is None:
         return []
     timeout = await _timeout(manager, system_namespace)
     return [
-        f'The manager has lost worker "{worker}" since {active["lastTransitionTime"]}: see the'
+        f'The manager has lost worker "{worker}" since {lost["lastTransitionTime"]}: see the'
         f' condition Active of MultiKueueCluster "{worker}".',
         f"Unless it comes back, the job is moved after workerLostTimeout ({timeout}).",
     ]
+
+
+def lost_by(cluster: Object) -> Object | None:
+    """The condition by which a manager says that it does not reach the worker of a
+    MultiKueueCluster; nothing where it does, or does not say.
+    """
+    active = find_condition(cluster, "Active")
+    return None if active is None or active["status"] == "True" else active
 
 
 async def _timeout(manager: Client, system_namespace: str) -> str:

@@ -4,10 +4,10 @@ are or were.
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
 from fleetqueue.api.times import parse_time
-from fleetqueue.cli.pod_words import Seen, involved
+from fleetqueue.cli.pod_reading import happened_at, involved
+from fleetqueue.cli.pod_words import Seen
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Forbidden
 from fleetqueue.kube.resources import EVENTS, PODS, Object, key_of
@@ -55,8 +55,8 @@ async def _with_events(
     except Forbidden:
         return Seen(pods, reads_events=False)
     since = parse_time(copy["metadata"]["creationTimestamp"])
-    recent = [each for each in listed.items if _time(each) >= since]
-    newest = sorted(recent, key=_time, reverse=True)
+    recent = [each for each in listed.items if happened_at(each) >= since]
+    newest = sorted(recent, key=happened_at, reverse=True)
     return Seen(
         pods,
         [each for each in newest if _is_of_pod(each, names, owners)],
@@ -91,10 +91,3 @@ def _is_of_job(event: Object, owners: Sequence[Owner]) -> bool:
     if any((kind, name) == (each.kind, each.name) for each in owners):
         return kind != PODS.kind
     return kind in BETWEEN - kinds and any(name.startswith(f"{each.name}-") for each in owners)
-
-
-def _time(event: Object) -> datetime:
-    """Of its last occurrence."""
-    series = event.get("series") or {}
-    told = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
-    return parse_time(str(told or event["metadata"]["creationTimestamp"]))

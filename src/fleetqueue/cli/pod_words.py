@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleetqueue.api.kueue.admission_status import find_condition
+from fleetqueue.cli.pod_reading import (
+    BEGINNING,
+    Object,
+    involved,
+    phase_of,
+    sentence,
+    status_of,
+    unscheduled,
+    waiting_of,
+)
 
-Object = dict[str, Any]
 PODS_MAX = 3
 EVENTS_MAX = 3
 CHARACTERS_MAX = 1000
 """Of one message. Of longer ones the end is kept: that is where a log says what went wrong."""
-BEGINNING = ("", "ContainerCreating", "PodInitializing")
-"""Why every container waits at first."""
 CRASHING = "CrashLoopBackOff"
 _ONLY_A_REASON = re.compile(r"Error: \w+")
 
@@ -65,12 +72,12 @@ def why_unready(seen: Seen, *, is_told: bool) -> list[str]:
 def _unready(pods: Sequence[Object]) -> list[Object]:
     """Those that have failed come last: others may have taken their places."""
     found = [pod for pod in pods if not _is_ready(pod) and not _is_leaving(pod)]
-    return sorted(found, key=lambda pod: (_phase(pod) == "Failed", _name(pod)))
+    return sorted(found, key=lambda pod: (phase_of(pod) == "Failed", _name(pod)))
 
 
 def _is_ready(pod: Object) -> bool:
     ready = find_condition(pod, "Ready")
-    return _phase(pod) == "Succeeded" or (ready is not None and ready["status"] == "True")
+    return phase_of(pod) == "Succeeded" or (ready is not None and ready["status"] == "True")
 
 
 def _is_leaving(pod: Object) -> bool:
@@ -78,7 +85,7 @@ def _is_leaving(pod: Object) -> bool:
 
 
 def _silence(pod: Object, seen: Seen) -> str:
-    waiting = (_waiting(each) for each in _containers(pod))
+    waiting = (waiting_of(each) for each in _containers(pod))
     reason = next((each["reason"] for each in waiting if each.get("reason")), "")
     begun = f" ({reason})" if reason else ""
     return f"it is not ready{begun}, and nothing says why yet{_unread(seen)}"
@@ -106,7 +113,7 @@ def why_failed(seen: Seen, told: str) -> list[str]:
 
 
 def _has_failed(pod: Object) -> bool:
-    return _phase(pod) == "Failed" or any(_ended(each) for each in _containers(pod))
+    return phase_of(pod) == "Failed" or any(_ended(each) for each in _containers(pod))
 
 
 def _ended_at(pod: Object) -> str:
@@ -130,7 +137,7 @@ def _words(pod: Object, seen: Seen) -> str | None:
 def _all_said(pod: Object) -> Iterator[_Said]:
     containers = _containers(pod)
     for container in containers:
-        waiting = _waiting(container)
+        waiting = waiting_of(container)
         if waiting.get("reason", "") not in BEGINNING or waiting.get("message"):
             yield _of_waiting(container, waiting)
     for container in containers:
@@ -138,12 +145,11 @@ def _all_said(pod: Object) -> Iterator[_Said]:
             yield _Said(
                 f"container {container['name']} ended: {_end(ended)}", bool(ended.get("message"))
             )
-    status = pod.get("status") or {}
+    status = status_of(pod)
     if status.get("message"):
         yield _Said(_joined(status.get("reason"), status["message"]))
-    scheduled = find_condition(pod, "PodScheduled")
-    if scheduled is not None and scheduled["status"] == "False" and scheduled.get("message"):
-        yield _Said(f"it is on no node: {clean(scheduled['message'])}")
+    if message := (unscheduled(pod) or {}).get("message"):
+        yield _Said(f"it is on no node: {clean(message)}")
 
 
 def _of_waiting(container: Object, waiting: Object) -> _Said:
@@ -161,13 +167,8 @@ def _end(ended: Object) -> str:
 
 
 def _containers(pod: Object) -> list[Object]:
-    status = pod.get("status") or {}
+    status = status_of(pod)
     return [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-
-
-def _waiting(container: Object) -> Object:
-    found: Object = (container.get("state") or {}).get("waiting") or {}
-    return found
 
 
 def _ended(container: Object) -> Object | None:
@@ -181,10 +182,6 @@ def _ended(container: Object) -> Object | None:
     return None
 
 
-def _phase(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase") or "")
-
-
 def _name(pod: Object) -> str:
     return str(pod["metadata"]["name"])
 
@@ -194,12 +191,6 @@ def _title(pod: Object) -> str:
 
 
 # Events
-
-
-def involved(event: Object) -> tuple[str, str]:
-    """Whom it is about: the kind, and the name."""
-    about = event.get("involvedObject") or {}
-    return str(about.get("kind") or ""), str(about.get("name") or "")
 
 
 def _is_about(event: Object, pod: Object) -> bool:
@@ -230,7 +221,7 @@ def _event_words(event: Object) -> str:
 
 
 def _joined(reason: Any, message: Any) -> str:
-    return ": ".join(filter(None, [str(reason or ""), clean(str(message or ""))]))
+    return sentence(reason, clean(str(message or "")))
 
 
 def clean(text: str) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from fleetqueue.api.kueue import admission_status as status
+from fleetqueue.cli.lost_workers import lost_by
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import Forbidden, NotFound, UnknownKind
 from fleetqueue.kube.resources import Object, Resource, key_of
@@ -123,11 +124,10 @@ async def _checks(manager: Client, workload: Object) -> Sequence[str]:
 
 def lost(subject: Subject, cluster: Object) -> list[str]:
     """What is told of a worker that the manager does not reach; nothing where it does."""
-    active = status.find_condition(cluster, "Active")
-    if active is None or active["status"] == "True":
+    if (told := lost_by(cluster)) is None:
         return []
     texts = problems_of(subject.workload, "", Facts(key_of(cluster).name, is_connected=False))
-    return [*texts, str(active.get("message") or "")]
+    return [*texts, str(told.get("message") or "")]
 
 
 async def findings(worker: Client, name: str, subject: Subject) -> Findings:

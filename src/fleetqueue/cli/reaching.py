@@ -125,9 +125,10 @@ class Way:
     async def _found(self, stack: "AsyncExitStack", remembered: bool) -> list[There]:
         from fleetqueue.cli import unreached
         from fleetqueue.errors import Unreachable
+        from fleetqueue.multikueue.reach.search import kind_and_name
 
         job = self._asked.job
-        kind, _, name = job.rpartition("/")
+        kind, name = kind_and_name(job)
         try:
             self._workloads = workloads = await self._search.workloads(kind, name)
             unreached.refuse_switched_off(job, workloads)

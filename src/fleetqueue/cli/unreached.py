@@ -1,12 +1,12 @@
-"""What `logs` and `exec` say of a job whose pods they do not reach."""
+"""What `logs`, `exec` and `explain` say of a job that they do not reach."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fleetqueue.errors import ClusterError, UserError
 
-Object = Mapping[str, Any]
+Object = dict[str, Any]
 _CALL = re.compile(r"^[A-Z]+ /\S*: ")
 
 
@@ -16,7 +16,7 @@ def refuse_switched_off(job: str, workloads: Sequence[Object]) -> None:
 
     for each in workloads:
         sent = (each.get("status") or {}).get("clusterName")
-        if status.is_active(dict(each)) or status.is_finished(dict(each)) or sent:
+        if status.is_active(each) or status.is_finished(each) or sent:
             return
     names = " ".join(str(each["metadata"]["name"]) for each in workloads)
     space = workloads[0]["metadata"]["namespace"]
@@ -45,6 +45,10 @@ def without_manager(job: str, error: Exception) -> ClusterError:
     return ClusterError(f"{_why(error)}; only the manager knows which worker has {job}")
 
 
+def without_cluster(job: str, error: Exception) -> ClusterError:
+    return ClusterError(f"{_why(error)}; nobody else knows what became of {job}")
+
+
 def lost(
     job: str, worker: str, cluster: Object, workloads: Sequence[Object], error: Exception
 ) -> ClusterError:
@@ -63,20 +67,18 @@ def lost(
 
 
 def _managers_view(cluster: Object) -> str:
-    conditions = (cluster.get("status") or {}).get("conditions") or ()
-    active = next((each for each in conditions if each["type"] == "Active"), None)
-    if active is None or active["status"] == "True":
+    from fleetqueue.cli.lost_workers import lost_by
+
+    if (told := lost_by(cluster)) is None:
         return "The manager has not missed it yet"
-    return (
-        f"It is lost to the manager too, since {active['lastTransitionTime']} ({active['message']})"
-    )
+    return f"It is lost to the manager too, since {told['lastTransitionTime']} ({told['message']})"
 
 
 def _finished(workloads: Sequence[Object]) -> str:
     """How all of it ended; "" where something has not."""
     from fleetqueue.api.kueue import admission_status as status
 
-    found = [status.find_condition(dict(each), status.FINISHED) for each in workloads]
+    found = [status.find_condition(each, status.FINISHED) for each in workloads]
     ends = [each for each in found if each is not None and each["status"] == "True"]
     if len(ends) < len(workloads):
         return ""

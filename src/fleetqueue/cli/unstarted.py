@@ -1,16 +1,23 @@
 """Why a container has said nothing: it never ran."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fleetqueue.cli.pod_reading import (
+    BEGINNING,
+    Object,
+    happened_at,
+    phase_of,
+    sentence,
+    status_of,
+    unscheduled,
+    waiting_of,
+)
 
 if TYPE_CHECKING:
     from fleetqueue.cli.reaching import There
 
-Object = Mapping[str, Any]
 NEVER_RAN = ("StartError", "ContainerCannotRun")
 """Reasons of containers that ended without a process."""
-USUAL_WAITS = ("", "ContainerCreating", "PodInitializing")
-"""They do not say what is waited for."""
 _STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
@@ -35,27 +42,24 @@ def has_run(pod: Object, container: str) -> bool:
     states = [found.get("state") or {}, found.get("lastState") or {}]
     ends = [each["terminated"] for each in states if each.get("terminated")]
     is_over = any(each.get("reason") not in NEVER_RAN for each in ends)
-    phase = (pod.get("status") or {}).get("phase")
-    return bool(states[0].get("running")) or is_over or (phase == "Succeeded" and not found)
+    is_all_over = phase_of(pod) == "Succeeded" and not found
+    return bool(states[0].get("running")) or is_over or is_all_over
 
 
 def told_by_status(pod: Object, container: str) -> str:
     """ "" where neither the container nor the scheduler has anything to say."""
     state = _status(pod, container).get("state") or {}
     found = state.get("terminated") or state.get("waiting") or {}
-    if found.get("reason", "") not in USUAL_WAITS:
+    if found.get("reason", "") not in BEGINNING:
         return _sentence(found)
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    scheduled = next((each for each in conditions if each["type"] == "PodScheduled"), None)
-    return _sentence(scheduled) if scheduled and scheduled["status"] == "False" else ""
+    return _sentence(unscheduled(pod) or {})
 
 
 def told_by_phase(pod: Object, container: str) -> str:
-    status = pod.get("status") or {}
-    if status.get("reason"):
-        return _sentence(status)
-    waiting = (_status(pod, container).get("state") or {}).get("waiting") or {}
-    return str(waiting.get("reason") or status.get("phase") or "Pending")
+    if status_of(pod).get("reason"):
+        return _sentence(status_of(pod))
+    reason = waiting_of(_status(pod, container)).get("reason")
+    return str(reason or phase_of(pod) or "Pending")
 
 
 async def _warning(there: "There") -> str:
@@ -63,26 +67,19 @@ async def _warning(there: "There") -> str:
     from fleetqueue.errors import FleetqueueError
     from fleetqueue.kube.resources import EVENTS, uid_of
 
-    about = f"involvedObject.uid={uid_of(dict(there.pod))},type=Warning"
+    about = f"involvedObject.uid={uid_of(there.pod)},type=Warning"
     try:
         listed = await there.client.list(EVENTS, there.namespace, field_selector=about)
     except FleetqueueError:
         return ""
-    newest = max(listed.items, key=_happened_at, default=None)
+    newest = max(listed.items, key=happened_at, default=None)
     return "" if newest is None else _sentence(newest)
 
 
-def _happened_at(event: Object) -> str:
-    made = event["metadata"].get("creationTimestamp")
-    return str(event.get("lastTimestamp") or event.get("eventTime") or made or "")
-
-
 def _status(pod: Object, container: str) -> Object:
-    status = pod.get("status") or {}
-    known = [each for field in _STATUSES for each in status.get(field) or ()]
+    known = [each for field in _STATUSES for each in status_of(pod).get(field) or ()]
     return next((each for each in known if each["name"] == container), {})
 
 
 def _sentence(told: Object) -> str:
-    reason, message = str(told.get("reason") or ""), str(told.get("message") or "")
-    return ": ".join(filter(None, (reason, message)))
+    return sentence(told.get("reason"), told.get("message"))

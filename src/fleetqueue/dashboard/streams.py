@@ -53,6 +53,7 @@ class Streams:
                 await stream.stop()
 
     def topics(self) -> list[Topic]:
+        """Those that somebody listens to."""
         return list(self._streams)
 
     def _changed(self, kind: Resource, old: Held | None, new: Held | None) -> None:

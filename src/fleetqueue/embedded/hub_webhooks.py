@@ -69,7 +69,7 @@ class HubHook(Hook):
             group=resource.group,
             version=operation.call.route.version,
             plural=resource.plural,
-            kind=resource.kind,
+            kind=operation.kind[2] if operation.kind else resource.kind,
             name=operation.name,
             namespace=operation.namespace,
             subresource=operation.subresource,

@@ -124,7 +124,8 @@ class Live:
         for webhook in (*parts.webhooks(), *self._queue()):
             core.hooks.add(DeclaredHook(webhook, core, self._instance.gate))
         if self._options.kueue is not None:
-            await furniture.make_all(self._instance, kueue.cluster_roles())
+            home = kueue.home(self._options.kueue)
+            await furniture.make_all(self._instance, [home, *kueue.cluster_roles()])
         self._join_fleets()
 
     def _join_fleets(self) -> None:
@@ -283,6 +284,7 @@ class Live:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._pods is not None:
             await self._pods.stop()
+            self._preparation.close()
         if self._processes is not None:
             await self._processes.close()
 

@@ -1,12 +1,11 @@
 """Which cluster of this machine is which: each has a number, and the addresses 127.<number>.x.y."""
 
-import contextlib
 import socket
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from fleetqueue.base import kernel_names
 from fleetqueue.errors import UserError
 
 NUMBERS = range(1, 255)
@@ -56,15 +55,7 @@ def _preferred(directory: Path) -> list[int]:
 
 
 def _claim(value: int) -> socket.socket | None:
-    """A name in the kernel that goes with the process; None where another process has it."""
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    if not sys.platform.startswith("linux"):
-        # Other systems know one loopback address only, so there is nothing to share out.
-        return claim
-    try:
-        claim.bind(f"\0fleetqueue-cluster-{value}")
-    except OSError:
-        with contextlib.suppress(OSError):
-            claim.close()
-        return None
-    return claim
+    """None where another process has it. Systems without such names know one loopback address
+    only, so there is nothing to share out.
+    """
+    return kernel_names.claim(f"fleetqueue-cluster-{value}")

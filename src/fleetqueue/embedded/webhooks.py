@@ -16,7 +16,7 @@ from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.registry import Resource as Served
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.sources import Index, controller_uid, owner_name, owner_names
-from fleetqueue.kube.webhook_rules import Asked, Webhook
+from fleetqueue.kube.webhook_rules import Asked, Webhook, scaled
 
 Object = dict[str, Any]
 
@@ -50,33 +50,48 @@ class DeclaredHook(Hook):
             written.update(defaulted)
 
     def validate(self, operation: Operation) -> None:
-        of_status = operation.subresource == "status" and self._webhook.validates_status
-        if self._webhook.validate is None or not self._concerns(operation, of_status):
+        webhook, part = self._webhook, operation.subresource
+        of_scale = part == "scale" and webhook.validates_scale
+        of_part = of_scale or (part == "status" and webhook.validates_status)
+        if webhook.validate is None or not self._concerns(operation, of_part):
             return
-        asked = self._asked(operation)
-        errors = self._webhook.validate(asked)
+        asked = self._asked_of_scale(operation) if of_scale else self._asked(operation)
+        if asked is None:
+            return
+        errors = webhook.validate(asked)
         for text in asked.warnings:
             operation.call.warn(text)
         if errors:
-            raise denial(self._webhook, operation.name, errors)
+            raise denial(webhook, operation.name, errors)
 
-    def _concerns(self, operation: Operation, of_status: bool = False) -> bool:
+    def _concerns(self, operation: Operation, of_part: bool = False) -> bool:
         is_whole = not operation.subresource
-        return operation.verb in ("CREATE", "UPDATE") and (is_whole or of_status)
+        return operation.verb in ("CREATE", "UPDATE") and (is_whole or of_part)
 
     def _asked(self, operation: Operation) -> Asked:
         assert operation.obj is not None
+        version, old = self._webhook.kind.api_version, operation.old
+        return self._about(
+            operation,
+            self._converted(operation, operation.obj, version),
+            None if old is None else self._converted(operation, old, version),
+        )
+
+    def _asked_of_scale(self, operation: Operation) -> Asked | None:
+        assert operation.obj is not None
+        found = scaled(self._source, self._webhook.kind, operation.obj)
+        return None if found is None else self._about(operation, *found)
+
+    def _about(self, operation: Operation, obj: Object, old: Object | None) -> Asked:
         user = operation.call.user
 
         def may(verb: str, kind: Resource, namespace: str) -> bool:
             wanted = Attributes(user, verb, kind.group, kind.version, kind.plural, "", namespace)
             return self._gate.allowed(wanted).allowed
 
-        version = self._webhook.kind.api_version
-        old = operation.old
         return Asked(
-            obj=self._converted(operation, operation.obj, version),
-            old=None if old is None else self._converted(operation, old, version),
+            obj=obj,
+            old=old,
             now=self._core.clock.now(),
             source=self._source,
             user=user.name,

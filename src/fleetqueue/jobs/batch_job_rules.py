@@ -6,7 +6,7 @@ from fleetqueue.api.field_errors import FieldError, forbidden, wrong
 from fleetqueue.api.kueue import labels
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.kind import Sight
-from fleetqueue.jobs.topology import read_bool, read_int
+from fleetqueue.jobs.topology import is_int, read_bool, read_int
 from fleetqueue.kube.resources import Object
 
 _MIN = labels.JOB_MIN_PARALLELISM
@@ -67,7 +67,8 @@ def _check_min_parallelism(sight: Sight) -> list[FieldError]:
 
 def not_a_number(text: str) -> str:
     """As Go says it."""
-    return f'strconv.Atoi: parsing "{text}": invalid syntax'
+    why = "value out of range" if is_int(text) else "invalid syntax"
+    return f'strconv.Atoi: parsing "{text}": {why}'
 
 
 def _check_completions(job: Object) -> list[FieldError]:

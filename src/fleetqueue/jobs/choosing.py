@@ -5,9 +5,10 @@ from datetime import datetime
 
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.validation.admission_gates import gates_of
 from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.jobs import identity, slices, starting, workloads
-from fleetqueue.jobs.kind import JobKind, Sight
+from fleetqueue.jobs.kind import JobKind, NotYet, Sight
 from fleetqueue.jobs.matching import find_match, is_equivalent
 from fleetqueue.jobs.pod_sets import counts_of, pod_sets_of
 from fleetqueue.jobs.priorities import priority_of
@@ -19,6 +20,8 @@ from fleetqueue.kube.sources import controller_uid
 
 RESTORING = "No matching Workload; restoring pod templates according to existent Workload"
 MISSING = "Missing Workload; unable to restore pod templates"
+UNTOLD_SECONDS = 5.0
+"""How often it is looked for what tells the pods of a job."""
 OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 
 
@@ -94,8 +97,8 @@ def _prebuilt(kind: JobKind, sight: Sight, name: str, now: datetime) -> Choice:
         return Choice(workload)
     # The sizes of an elastic job and its Workload follow each other, in two writes.
     elastic = kind.supports_slices and identity.is_elastic(sight.job, sight.settings)
-    pod_sets = pod_sets_of(kind, sight)
-    if is_equivalent(kind, sight, pod_sets, workload, ignores_counts=elastic):
+    pod_sets = _told_pod_sets(kind, sight)
+    if pod_sets is None or is_equivalent(kind, sight, pod_sets, workload, ignores_counts=elastic):
         return Choice(workload)
     over = status_of.finish(workload, "OutOfSync", OUT_OF_SYNC, now)
     return Choice(workload, Plan([apply_status(over)]))
@@ -150,7 +153,13 @@ def _sliced(kind: JobKind, sight: Sight, owned: list[Object], now: datetime) -> 
 
 
 def _ordinary(kind: JobKind, sight: Sight, owned: list[Object]) -> Choice:
-    pod_sets = pod_sets_of(kind, sight)
+    """Where nobody can tell what its pods look like any more, a Workload that there is stands for
+    the job, which has to be stopped and finished all the same.
+    """
+    pod_sets = _told_pod_sets(kind, sight)
+    if pod_sets is None:
+        own = [each for each in owned if controller_uid(each) == uid_of(sight.job)]
+        return Choice(next(iter(own), None), None if own else Plan(after=UNTOLD_SECONDS))
     found = find_match(kind, sight, pod_sets, owned)
     match, others = found.match, found.others
     is_suspended = kind.suspends(sight.job)
@@ -169,6 +178,14 @@ def _ordinary(kind: JobKind, sight: Sight, owned: list[Object]) -> Choice:
     if updated is not None:
         return Choice(updated, Plan(rewritten(kind, sight, pod_sets, updated)))
     return Choice(match)
+
+
+def _told_pod_sets(kind: JobKind, sight: Sight) -> list[Object] | None:
+    """None where something is missing that tells them."""
+    try:
+        return pod_sets_of(kind, sight)
+    except NotYet:
+        return None
 
 
 def _can_be_rewritten(sight: Sight, workload: Object) -> bool:
@@ -211,7 +228,7 @@ def propagated(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:
 
 
 def _gates(sight: Sight, workload: Object) -> list[Step]:
-    wanted, present = identity.gated_by(sight.job), identity.gated_by(workload)
+    wanted, present = _gates_left(sight.job, workload), identity.gated_by(workload)
     if wanted == present or not sight.settings.gates.admission_gated_by:
         return []
     annotations = {labels.ADMISSION_GATED_BY: wanted or None}
@@ -220,6 +237,15 @@ def _gates(sight: Sight, workload: Object) -> list[Step]:
         Patch(workload, {"metadata": {"annotations": annotations}}),
         Note("UpdatedWorkload", status_of.event_message(message)),
     ]
+
+
+def _gates_left(job: Object, workload: Object) -> str:
+    """As the job says; a gate that somebody took from the workload itself does not come back."""
+    named, present = (gates_of(identity.annotations_of(each)) for each in (job, workload))
+    if set(named) <= set(present):
+        return identity.gated_by(job)
+    kept = [gate for gate in present if gate in named]
+    return identity.gated_by(workload) if kept == present else ",".join(kept)
 
 
 def _priority(kind: JobKind, sight: Sight, workload: Object) -> list[Step]:

@@ -140,6 +140,8 @@ class JobKind:
     pod_index_label: str = ""
     keeps_labels: Sequence[str] = ()
     """Labels of templates that an operator puts there: not in pod sets, and never taken away."""
+    needs_labels: Sequence[str] = ()
+    """Others that are never taken away; a pod set that somebody else wrote may lack them."""
     reclaimable: Callable[[Sight], dict[str, int]] | None = None
     """Pods that will not be needed again, by pod set."""
     is_suspended: Callable[[Object], bool] | None = None
@@ -183,6 +185,8 @@ class JobKind:
     validates_managed_only: bool = False
     validates_changes: Callable[[JobSettings], bool] = lambda settings: True
     """Whether changes of a job are looked at by its webhook, and may be refused."""
+    validates_scale: bool = False
+    """Whether that holds for a number of replicas that is written as a Scale, too."""
     sorts_refusals: bool = False
     is_part: Says | None = None
     """Whether others are in its pod set too, so that its own size tells nothing."""
@@ -200,8 +204,9 @@ class JobKind:
     """Other kinds that its functions look at."""
     prepare: Callable[[Sight], list[Step]] | None = None
     """What has to be noted on the job before its Workload is looked for; no steps mostly."""
+    is_fixed: bool = False
+    """Whether its pods stay as they are while it runs, though what it refers to may change."""
     supports_prebuilt: bool = True
-    supports_partial_admission: bool = False
     supports_slices: bool = False
 
     @property

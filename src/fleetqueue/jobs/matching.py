@@ -47,6 +47,9 @@ def is_equivalent(
         return False
     if workload["spec"].get("maximumExecutionTimeSeconds") != identity.max_seconds_of(sight.job):
         return False
+    is_running = status_of.is_admitted(workload) and not kind.suspends(sight.job)
+    if kind.is_fixed and is_running:
+        return True
     ignores_tolerations = status_of.is_admitted(workload)
 
     def is_like(theirs: Sequence[Object]) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fleetqueue.api.kueue.templates import CONTAINER_LISTS
+from fleetqueue.api.pods.images import default_pull_policy
+from fleetqueue.api.quantity import Quantity, QuantityError
 from fleetqueue.jobs.infos import PodSetInfo, info_of, merged_template
 from fleetqueue.jobs.kind import JobKind, Role, Sight
 from fleetqueue.jobs.settings import JobSettings
@@ -12,6 +14,22 @@ from fleetqueue.kube.resources import Object
 
 MAX = 18
 _COMPARED = ("initContainers", "containers")
+_AMOUNTS = ("requests", "limits")
+_FILLED_IN = {
+    "apiVersion": "v1",
+    "failureThreshold": 3,
+    "path": "/",
+    "periodSeconds": 10,
+    "protocol": "TCP",
+    "scheme": "HTTP",
+    "successThreshold": 1,
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    "timeoutSeconds": 1,
+}
+"""What an API server writes into the containers of a job where it is missing. It does not do so in
+a Workload, which may have been written by hand for that job.
+"""
 
 
 def pod_sets_of(kind: JobKind, sight: Sight) -> list[Object]:
@@ -111,11 +129,26 @@ def _essence(pod_set: Object, ignores_tolerations: bool, ignores_counts: bool) -
 
 
 def _without_nothing(value: Any) -> Any:
-    """What is empty and what is missing is the same to Go."""
+    """What is empty and what is missing is the same to Go, as is `1` and `1000m`."""
     if isinstance(value, dict):
-        kept = {key: _without_nothing(each) for key, each in value.items()}
-        if "containerPort" in kept and kept.get("protocol") == "TCP":
-            # What every schema of pods fills in, so one of the two may have it alone.
-            del kept["protocol"]
-        return {key: each for key, each in kept.items() if each not in (None, {}, [], "")}
+        kept = {
+            key: _amounts(each) if key in _AMOUNTS else _without_nothing(each)
+            for key, each in value.items()
+        }
+        filled_in = _FILLED_IN
+        if image := kept.get("image"):
+            filled_in = {**filled_in, "imagePullPolicy": default_pull_policy(str(image))}
+        return {
+            key: each
+            for key, each in kept.items()
+            if each not in (None, {}, [], "") and each != filled_in.get(key)
+        }
     return [_without_nothing(each) for each in value] if isinstance(value, list) else value
+
+
+def _amounts(resources: Any) -> Any:
+    try:
+        return {name: Quantity.of(amount) for name, amount in (resources or {}).items()}
+    except QuantityError:
+        # Not to be run, but to be told from what was there before.
+        return resources

@@ -3,7 +3,7 @@
 A slice that holds quota cannot grow: a second one takes its place, and is charged the difference.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fleetqueue.api.kueue import admission_status as status_of
@@ -36,7 +36,7 @@ class Arrangement:
 
 def arrange(slices: Sequence[Object], counts: Mapping[str, int]) -> Arrangement:
     """`counts`: the size of each pod set as the job has it now."""
-    live = sorted((each for each in slices if not status_of.is_finished(each)), key=_age)
+    live = [each for each in by_age(slices) if not status_of.is_finished(each)]
     if not live:
         return Arrangement()
     kept, current = _kept(live)
@@ -52,6 +52,22 @@ def arrange(slices: Sequence[Object], counts: Mapping[str, int]) -> Arrangement:
     if grows and status_of.has_quota(current):
         return Arrangement(current, replaces=current)
     return Arrangement(current, counts=counts)
+
+
+def by_age(slices: Iterable[Object]) -> list[Object]:
+    """The oldest first. Times are in whole seconds: of two slices of one second, the one that takes
+    the place of the other is the younger.
+    """
+    known = {_key(each): each for each in slices}
+
+    def place(workload: Object) -> tuple[str, int, str]:
+        before = [_key(workload)]
+        while (key := replaced_by(known[before[-1]])) in known and key not in before:
+            before.append(key)
+        created = str(workload["metadata"].get("creationTimestamp") or "")
+        return created, len(before), uid_of(workload)
+
+    return sorted(known.values(), key=place)
 
 
 def slice_annotations(name: str, replaced: Object | None) -> dict[str, str]:
@@ -101,10 +117,6 @@ def _kept(live: Sequence[Object]) -> tuple[list[Object], Object]:
 def _reason(workload: Object, live: Sequence[Object]) -> str:
     is_replaced = any(replaced_by(each) == _key(workload) for each in live)
     return REPLACED if is_replaced else OUT_OF_SYNC
-
-
-def _age(workload: Object) -> tuple[str, str]:
-    return str(workload["metadata"].get("creationTimestamp") or ""), uid_of(workload)
 
 
 def _key(workload: Object) -> str:

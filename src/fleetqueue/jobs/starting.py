@@ -99,7 +99,8 @@ def restored(
         if template is None:
             continue
         present = info_of(template).labels
-        kept = {key: present[key] for key in kind.keeps_labels if key in present}
+        staying = (*kind.keeps_labels, *kind.needs_labels)
+        kept = {key: present[key] for key in staying if key in present}
         back = replace(info, labels={**info.labels, **kept})
         job = paths.with_value(job, role.template, with_info(template, back))
     return job
@@ -157,9 +158,11 @@ def _assigned_info(
     annotations = _annotations(workload, sight)
     if is_placed and not _asks_for_topology(pod_set):
         annotations[labels.PODSET_UNCONSTRAINED_TOPOLOGY] = "true"
+    # Whoever reserves quota by hand may leave the count out.
+    count = assignment.get("count", pod_set.get("count"))
     return replace(
         info,
-        count=int(assignment.get("count") or 0),
+        count=int(count or 0),
         annotations=annotations,
         scheduling_gates=[{"name": labels.TOPOLOGY_GATE}] if is_placed else (),
     )

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.kueue.workloads import scaled_down
 from fleetqueue.api.times import parse_time
 from fleetqueue.base.leisure import Leisure
 from fleetqueue.jobs import identity, starting
 from fleetqueue.jobs.choosing import apply_status, release_finalizer, spec_patch, title
 from fleetqueue.jobs.infos import CannotStart
-from fleetqueue.jobs.kind import JobKind, Sight
+from fleetqueue.jobs.kind import JobKind, NotYet, Sight
 from fleetqueue.jobs.pods_ready import NOT_STARTED, Readiness, is_told, readiness
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import NOTHING, Apply, Delete, Look, Note, Plan, Step
@@ -98,13 +99,19 @@ def _reclaim(here: Pass) -> Plan | None:
     if kind.reclaimable is None or not settings.gates.reclaimable_pods:
         return None
     sizes = {each.get("name", "main"): each.get("count", 1) for each in _pod_sets(here)}
-    found = kind.reclaimable(here.sight)
+    try:
+        found = kind.reclaimable(here.sight)
+    except NotYet:
+        return None
     present = (here.workload.get("status") or {}).get("reclaimablePods") or ()
     told = {each["name"]: int(each["count"]) for each in present}
     if status_of.has_quota(here.workload):
         # What was given back cannot be taken again while the rest is held; a job may begin anew
-        # all the same, such as one that is sent to another worker.
-        found = {name: max(found.get(name, 0), told.get(name, 0)) for name in {**told, **found}}
+        # all the same, such as one that is sent to another worker. Where an elastic job asks for
+        # less than it was given, what is left of that counts anew.
+        shrunk = scaled_down(here.workload)
+        kept = {name: count for name, count in told.items() if name not in shrunk}
+        found = {name: max(found.get(name, 0), kept.get(name, 0)) for name in {**kept, **found}}
     wanted = {name: min(count, sizes[name]) for name, count in found.items() if name in sizes}
     if wanted == told:
         return None
@@ -116,7 +123,10 @@ def _reclaim(here: Pass) -> Plan | None:
 def _tell_readiness(here: Pass) -> Plan | None:
     if not here.sight.settings.waits_for_pods_ready:
         return None
-    is_ready = status_of.is_admitted(here.workload) and here.kind.is_ready(here.sight)
+    try:
+        is_ready = status_of.is_admitted(here.workload) and here.kind.is_ready(here.sight)
+    except NotYet:
+        return None
     told = readiness(here.workload, is_ready)
     if is_told(here.workload, told) or _is_spared(here, told):
         return None

@@ -14,6 +14,7 @@ PLACES = (
     labels.PODSET_UNCONSTRAINED_TOPOLOGY,
 )
 """Where the whole pod set may be; at most one of them counts."""
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 SLICES = (
     labels.PODSET_SLICE_REQUIRED_TOPOLOGY,
     labels.PODSET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
@@ -42,9 +43,16 @@ def read_bool(text: str) -> bool | None:
 
 
 def read_int(text: str) -> int | None:
-    """A decimal number as Go reads it; None where it is none."""
+    """A decimal number as Go reads it; None where it is none, or does not fit into 64 bits."""
+    if not is_int(text):
+        return None
+    value = int(text)
+    return value if INT_MIN <= value <= INT_MAX else None
+
+
+def is_int(text: str) -> bool:
     digits = text[1:] if text[:1] in ("+", "-") else text
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    return digits.isascii() and digits.isdigit()
 
 
 def read_constraints(text: str) -> list[Object] | str:

@@ -8,9 +8,10 @@ from fleetqueue.api.meta import Key
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.pod_sets import counts_of
 from fleetqueue.jobs.resources import POD, WORKLOAD
+from fleetqueue.jobs.slices import by_age
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Patch, Plan, Step
-from fleetqueue.kube.resources import Object, Resource, key_of, version_of
+from fleetqueue.kube.resources import Object, Resource, key_of, uid_of, version_of
 from fleetqueue.kube.sources import Source, controller_uid
 
 RAY_CLUSTER = Resource("ray.io", "v1", "rayclusters", "RayCluster")
@@ -65,7 +66,7 @@ def _grants(workload: Object) -> bool:
 
 def _newest_uid(source: Source, owner: Object) -> str:
     found = [each for each in source.controlled(WORKLOAD, owner["uid"]) if _grants(each)]
-    return max((_age(each) for each in found), default=("", ""))[1]
+    return uid_of(by_age(found)[-1]) if found else ""
 
 
 def _pods(source: Source, owner: Object) -> Iterable[Object]:
@@ -103,11 +104,6 @@ def _is_gated(old: Object | None, new: Object | None) -> bool:
 def _controller(obj: Object) -> Object | None:
     references = obj["metadata"].get("ownerReferences") or ()
     return next((each for each in references if each.get("controller")), None)
-
-
-def _age(workload: Object) -> tuple[str, str]:
-    metadata = workload["metadata"]
-    return str(metadata.get("creationTimestamp") or ""), str(metadata["uid"])
 
 
 def _name(obj: Object) -> str:

@@ -39,6 +39,7 @@ def webhook(kind: JobKind, settings: JobSettings, family: Family) -> Webhook:
         default=partial(default, kind, settings, family),
         validate=partial(validate, kind, settings, family),
         defaults_updates=kind.defaults_updates,
+        validates_scale=kind.validates_scale,
         name=f"v{kind.resource.kind.lower()}.kb.io",
     )
 

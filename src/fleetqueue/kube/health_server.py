@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
+from fleetqueue.kube.bind_hosts import bind_host
+
 AGAIN_SECONDS = 60.0
 ALIVE = ("/healthz", "/livez")
 READY = "/readyz"
@@ -27,7 +29,7 @@ class HealthServer:
         """`alive`, `ready`: the paths at which it is asked."""
         self.port = port
         self._is_ready = is_ready
-        self._host = host
+        self._host = bind_host(host)
         self._alive_paths = alive
         self._ready_path = ready
 

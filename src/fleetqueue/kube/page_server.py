@@ -11,6 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
+from fleetqueue.kube.bind_hosts import bind_host
 from fleetqueue.kube.certificates import Bundle
 from fleetqueue.kube.delegated_access import DelegatedAccess
 from fleetqueue.kube.errors import KubeError
@@ -64,7 +65,7 @@ class PageServer:
         self._answer = answer
         self._certificates = certificates
         self._access = access
-        self._host = host
+        self._host = bind_host(host)
         self._bundle: Bundle | None = None
         self._authorities = b""
         self._context = server_context(tls)

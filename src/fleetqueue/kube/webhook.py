@@ -15,6 +15,7 @@ import msgspec
 
 from fleetqueue.base import codec
 from fleetqueue.kube import reviews
+from fleetqueue.kube.bind_hosts import bind_host
 from fleetqueue.kube.certificates import Bundle
 from fleetqueue.kube.door_thread import DoorThread
 from fleetqueue.kube.resources import Object
@@ -115,7 +116,7 @@ class WebhookServer:
         self.port = port
         self._webhooks = webhooks
         self._certificates = certificates
-        self._host = host
+        self._host = bind_host(host)
         self._context = server_context(tls)
         self._listening = asyncio.Event()
 

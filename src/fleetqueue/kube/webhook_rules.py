@@ -53,6 +53,8 @@ class Webhook:
     """Whether changes are defaulted too, or creations only."""
     validates_status: bool = False
     """Whether writes of the status are validated too."""
+    validates_scale: bool = False
+    """Whether a number of replicas that is written as a Scale is validated too."""
     name: str = ""
     """The name a refusal carries: `admission webhook "<name>" denied the request: ...`."""
     refuses_as: Literal["Forbidden", "Invalid"] = "Forbidden"
@@ -61,3 +63,13 @@ class Webhook:
     """CEL by name: a foreign API server asks for defaults only where all of it holds."""
     validated_when: Mapping[str, str] = field(default_factory=dict)
     """The same for what is refused; what it keeps from us could not be refused."""
+
+
+def scaled(source: Source, kind: Resource, scale: Object) -> tuple[Object, Object] | None:
+    """What a Scale is about, as it would be and as it is; None where it is not there any more."""
+    metadata = scale["metadata"]
+    old = source.get(kind, metadata.get("namespace") or "", metadata["name"])
+    if old is None:
+        return None
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    return {**old, "spec": {**old["spec"], "replicas": replicas}}, old

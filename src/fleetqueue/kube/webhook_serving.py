@@ -1,7 +1,7 @@
 """Serves the webhooks that kinds declare to a foreign API server, and how it registers them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.kube.reviews import ALLOWED, Review, Verdict, changed
 from fleetqueue.kube.sources import Source
 from fleetqueue.kube.webhook import Webhooks
-from fleetqueue.kube.webhook_rules import Asked, Webhook
+from fleetqueue.kube.webhook_rules import Asked, Webhook, scaled
 
 TIMEOUT_SECONDS = 10
 
@@ -76,6 +76,11 @@ def _validate(webhook: Webhook, source: Source, clock: Clock, review: Review) ->
     if review.object is None:
         return ALLOWED
     asked = _asked(review.object, review, source, clock)
+    if review.subresource == "scale":
+        found = scaled(source, webhook.kind, asked.obj)
+        if found is None:
+            return ALLOWED
+        asked = replace(asked, obj=found[0], old=found[1])
     assert webhook.validate is not None
     errors = webhook.validate(asked)
     if not errors:
@@ -116,6 +121,8 @@ def _validating(webhook: Webhook, reach: Reach, selector: Mapping[str, Any]) -> 
     resources = [webhook.kind.plural]
     if webhook.validates_status:
         resources.append(f"{webhook.kind.plural}/status")
+    if webhook.validates_scale:
+        resources.append(f"{webhook.kind.plural}/scale")
     return {
         "name": webhook.name or f"v{webhook.kind.kind.lower()}.kb.io",
         "clientConfig": reach.at(validate_path(webhook.kind)),

@@ -1,6 +1,7 @@
 """Where a fleet of this machine keeps what it knows: clusters, ports, the process that runs it."""
 
 import os
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,6 +73,11 @@ class Directory:
     """DIR of `fleetqueue up --dir DIR`."""
 
     path: Path
+
+    @property
+    def option(self) -> str:
+        """How a shell is told of it."""
+        return f"--dir {shlex.quote(str(self.path))}"
 
     @property
     def kubeconfig(self) -> Path:

@@ -1,19 +1,15 @@
 """Joins a worker to a manager: an account there, a kubeconfig here, a MultiKueueCluster."""
 
-import asyncio
-import base64
 from collections.abc import Iterable
 
-from fleetqueue.errors import UserError
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, NotFound
 from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.local_fleet.account_tokens import token_of
 from fleetqueue.multikueue import kinds, worker_access
 
 MANAGER = "fleetqueue"
 SYSTEM_NAMESPACE = "kube-system"
-TOKEN_TRIES = 100
-TOKEN_WAIT_SECONDS = 0.1
 
 
 async def join(
@@ -38,7 +34,13 @@ async def make_account(worker: Client, server: str, jobs: Iterable[Resource]) ->
     """The kubeconfig by which the manager gets in."""
     for obj in worker_access.objects(jobs):
         await ensure(worker, obj, force=obj["kind"] == "ClusterRole")
-    token, authority = await _token(worker)
+    token, authority = await token_of(
+        worker,
+        worker_access.TOKEN,
+        worker_access.NAMESPACE,
+        whose="worker",
+        account=worker_access.ACCOUNT,
+    )
     return worker_access.kubeconfig(server, authority, token)
 
 
@@ -91,21 +93,6 @@ async def ensure(client: Client, obj: Object, *, force: bool = False) -> bool:
     except AlreadyExists:
         return False
     return True
-
-
-async def _token(worker: Client) -> tuple[str, bytes]:
-    """A controller of the worker fills the Secret in; that takes a moment."""
-    for _ in range(TOKEN_TRIES):
-        found = await worker.get(kinds.SECRET, worker_access.TOKEN, worker_access.NAMESPACE)
-        data = found.get("data") or {}
-        if data.get("token") and data.get("ca.crt"):
-            token = base64.b64decode(data["token"]).decode()
-            return token, base64.b64decode(data["ca.crt"])
-        await asyncio.sleep(TOKEN_WAIT_SECONDS)
-    raise UserError(
-        f"the worker gave the account {worker_access.ACCOUNT} no token: does its controller for"
-        " service account tokens run?"
-    )
 
 
 def _namespace(name: str) -> Object:

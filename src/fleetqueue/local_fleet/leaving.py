@@ -3,8 +3,7 @@ connection is cut; the other way round, jobs would go on there and once more els
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from fleetqueue.api.kueue import admission_status
 from fleetqueue.api.kueue.labels import MULTIKUEUE_ORIGIN
@@ -33,7 +32,7 @@ async def leave(
     """
     cluster = await _find(manager, name)
     held = [] if cluster is None else await _held(manager, name)
-    is_active = cluster is not None and _is_active(cluster)
+    is_active = cluster is not None and admission_status.is_true(cluster, "Active")
     if held and not is_active and not is_forced:
         raise UserError(out_of_reach(name, held))
     is_unlisted = await joining.unlist_cluster(manager, config, name)
@@ -101,9 +100,3 @@ async def _find(manager: Client, name: str) -> Object | None:
         return await manager.get(kinds.CLUSTER, name)
     except NotFound:
         return None
-
-
-def _is_active(cluster: Object) -> bool:
-    status: Mapping[str, Any] = cluster.get("status") or {}
-    conditions = status.get("conditions") or ()
-    return any(each["type"] == "Active" and each["status"] == "True" for each in conditions)

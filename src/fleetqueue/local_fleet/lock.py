@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,8 +100,8 @@ def check_free(directory: Path, phase: Phase) -> None:
     match phase:
         case Phase.STARTING:
             raise UserError(
-                f"a fleet is starting in {directory}: `fleetqueue status --dir {directory}` says"
-                " when it runs"
+                f"a fleet is starting in {directory}: `fleetqueue status --dir"
+                f" {shlex.quote(str(directory))}` says when it runs"
             )
         case Phase.RUNNING:
             raise UserError(f"a fleet runs in {directory} already")

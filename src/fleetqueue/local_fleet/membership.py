@@ -3,11 +3,9 @@ agent finds the hub. The member pulls; nobody has to reach it.
 """
 
 import asyncio
-import base64
 from collections.abc import Mapping
 
 from fleetqueue.api.fleet.naming import SYSTEM_NAMESPACE, member_namespace
-from fleetqueue.errors import UserError
 from fleetqueue.fleet import access, kinds
 from fleetqueue.fleet.access import HubAccess
 from fleetqueue.fleet.crds import member_crds
@@ -15,11 +13,10 @@ from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import CRDS, SECRETS, Resource
 from fleetqueue.kube.subresources import SERVICE_ACCOUNTS
+from fleetqueue.local_fleet.account_tokens import token_of
 from fleetqueue.local_fleet.joining import MANAGER, ensure
 from fleetqueue.multikueue import worker_access
 
-TOKEN_TRIES = 100
-TOKEN_WAIT_SECONDS = 0.1
 LEAVE_TRIES = 150
 LEAVE_POLL_SECONDS = 0.2
 
@@ -33,7 +30,9 @@ async def join(
     for obj in access.account_objects(name):
         await ensure(hub, obj)
     is_new = await ensure(hub, access.member_cluster(name, labels))
-    token, authority = await _token(hub, name)
+    token, authority = await token_of(
+        hub, access.token_of(name), SYSTEM_NAMESPACE, whose="hub", account=access.account_of(name)
+    )
     text = worker_access.kubeconfig(server, authority, token)
     await _name_hub(member, HubAccess(name, text))
     return is_new
@@ -103,18 +102,3 @@ async def _forget(client: Client, kind: Resource, name: str, namespace: str) -> 
         await client.delete(kind, name, namespace)
     except NotFound:
         return
-
-
-async def _token(hub: Client, name: str) -> tuple[str, bytes]:
-    """A controller of the hub fills the Secret in; that takes a moment."""
-    for _ in range(TOKEN_TRIES):
-        found = await hub.get(SECRETS, access.token_of(name), SYSTEM_NAMESPACE)
-        data = found.get("data") or {}
-        if data.get("token") and data.get("ca.crt"):
-            token = base64.b64decode(data["token"]).decode()
-            return token, base64.b64decode(data["ca.crt"])
-        await asyncio.sleep(TOKEN_WAIT_SECONDS)
-    raise UserError(
-        f"the hub gave the account {access.account_of(name)} no token: does its controller for"
-        " service account tokens run?"
-    )

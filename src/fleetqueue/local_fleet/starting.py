@@ -1,5 +1,6 @@
 """Runs the clusters of a fleet: the process that `fleetqueue up` leaves behind."""
 
+import contextlib
 import logging
 import os
 import signal
@@ -12,6 +13,8 @@ from typing import Literal, TypeVar
 
 from fleetqueue.api.quantity import Quantity, QuantityError
 from fleetqueue.app import ServeOptions
+from fleetqueue.base import log_lines
+from fleetqueue.base.log_lines import LogLines
 from fleetqueue.embedded.options import LiveOptions
 from fleetqueue.errors import FleetqueueError, UserError
 from fleetqueue.fleet.settings import HubSettings
@@ -20,7 +23,7 @@ from fleetqueue.local_fleet.directory import Directory, Member, Record
 from fleetqueue.local_fleet.lock import Phase
 from fleetqueue.multikueue.dispatchers.registry import warnings_of
 from fleetqueue.nursery import disks
-from fleetqueue.nursery.parent import Nursery
+from fleetqueue.nursery.parent import Child, Nursery
 from fleetqueue.runtime.image_files import read_images
 from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.nodes import NodeSpec
@@ -83,7 +86,7 @@ def _images_of(record: Record) -> ImageTable | None:
     """The same in all clusters."""
     if not record.images:
         return None
-    return _read(record.images, "--images", lambda text: read_images(text, record.images))
+    return _read(record.images, "--images", read_images)
 
 
 def _read(path: str, option: str, parse: Callable[[str], T]) -> T:
@@ -95,6 +98,8 @@ def _read(path: str, option: str, parse: Callable[[str], T]) -> T:
             f"{path} cannot be read ({error.strerror}): bring it back, name another with {option},"
             f" or do without: --no-{option.removeprefix('--')}"
         ) from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{option} {path}: this is not a text file ({error.reason})") from error
     except (FleetqueueError, ValueError) as error:
         raise UserError(f"{option} {path}: {error}") from error
 
@@ -133,11 +138,20 @@ def run(directory: Directory, record: Record, ready: Callable[[], None]) -> None
             _start(nursery, directory, record)
             held.tell(Phase.RUNNING)
             ready()
-            nursery.run(is_over=lambda: not held.is_in_place())
+            nursery.run(note_end, is_over=lambda: not held.is_in_place())
             if not held.is_in_place():
                 logger.warning("%s was removed: the fleet ends", directory.path)
         finally:
             held.tell(Phase.STOPPING)
+
+
+def note_end(child: Child) -> None:
+    """One that ended by itself may not have come to say why."""
+    if not child.exit_code or child.output is None:
+        return
+    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, child.told_end(), (), None)
+    with contextlib.suppress(OSError), child.output.open("a") as log:
+        log.write(f"{LogLines().format(record)}\n")
 
 
 def _start(nursery: Nursery, directory: Directory, record: Record) -> None:
@@ -182,6 +196,7 @@ def _become_supervisor(directory: Directory, record: Record, writer: int) -> Non
     try:
         os.setsid()
         _redirect(directory.log_of("fleet"))
+        log_lines.begin(logging.WARNING)
         run(directory, record, lambda: _tell(writer, "ready"))
         code = 0
     except FleetqueueError as error:

@@ -233,9 +233,8 @@ _OF_PLACEMENTS = (
     _counter("fleet_manifest_processing_requests_total",
              (*WORK_RESULTS, "drift_detection_status", "diff_detection_status"),
              "Manifests that were looked at."),
-    # Read as gauges: a counter would have to be called `…_total`, and these are not.
-    _gauge("join_result_counter", ("result",), "How often a member joined."),
-    _gauge("leave_result_counter", ("result",), "How often a member left."),
+    _counter("join_result_counter", ("result",), "How often a member joined."),
+    _counter("leave_result_counter", ("result",), "How often a member left."),
 )  # fmt: skip
 
 

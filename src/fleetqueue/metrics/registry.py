@@ -99,7 +99,7 @@ class Metrics:
             for name, labels, value in source():
                 told = DEFINITIONS[name]
                 if name not in families:
-                    make = _READ[told.kind]
+                    make = _PlainCounter if _is_plain(told) else _READ[told.kind]
                     families[name] = make(told.full_name, told.help, labels=self._names(told))
                 if told.has_role:
                     labels = (*labels, *self.custom.values(told, labels, None), role)
@@ -136,8 +136,29 @@ def _without_created(family: Metric) -> Metric:
     return family
 
 
+class _PlainCounter(Metric):
+    """A counter whose name does not end as the library has them end."""
+
+    def __init__(self, name: str, help: str, labels: Labels) -> None:
+        super().__init__(name, help, "counter")
+        self._labels = labels
+
+    def add_metric(self, labels: Labels, value: float) -> None:
+        self.add_sample(self.name, dict(zip(self._labels, labels, strict=True)), value)
+
+
+def _is_plain(told: Definition) -> bool:
+    return told.kind is Kind.COUNTER and not told.name.endswith("_total")
+
+
 def _written(families: list[Metric]) -> bytes:
-    return generate_latest(_Collected(families))
+    text = generate_latest(_Collected(families))
+    for each in families:
+        if isinstance(each, _PlainCounter):
+            for lead in ("# HELP", "# TYPE"):
+                wrong, right = f"{lead} {each.name}_total ", f"{lead} {each.name} "
+                text = text.replace(wrong.encode(), right.encode())
+    return text
 
 
 class _Collected(CollectorRegistry):

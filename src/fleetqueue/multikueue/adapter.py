@@ -73,8 +73,6 @@ class Adapter:
     """Given a mirror: the local Workloads that it belongs to."""
     propagation: Propagation | None = None
     """How a mirror is deleted; None: as the server does by itself."""
-    forwards_changes: bool = False
-    """Whether a change of the local job's spec is looked at without any other reason."""
     has_components: bool = False
     """Whether one job has several Workloads, which all go to the same worker."""
     disabled: str = ""

@@ -15,8 +15,8 @@ from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.resources import Object, Resource, key_of, split_api_version, uid_of
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.multikueue import kinds
-from fleetqueue.multikueue.checks import is_ours, is_there_too
-from fleetqueue.multikueue.controllers.check import clusters_of, config_name
+from fleetqueue.multikueue.checks import config_of, is_ours, is_there_too
+from fleetqueue.multikueue.controllers.check import clusters_of
 from fleetqueue.multikueue.settings import DispatchSettings
 from fleetqueue.multikueue.workers import KindsFollowed, Worker, Workers
 
@@ -93,7 +93,7 @@ def _checks(workload: Object, local: Local) -> list[Object | None]:
 def _listings(checks: Iterable[Object | None], local: Local) -> Iterable[list[str]]:
     """The clusters of each configuration that they use."""
     for check in checks:
-        name = "" if check is None else config_name(check)
+        name = "" if check is None else config_of(check)
         config = local.config(name) if name else None
         if config is not None:
             yield clusters_of(config)

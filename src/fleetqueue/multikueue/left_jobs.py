@@ -72,9 +72,22 @@ class LeftJobs:
         """Workers out of reach that may still run them; `had`: the one that ran them, None where
         nobody knows which that was.
         """
-        known = [str(each["metadata"]["name"]) for each in self._source.all(kinds.CLUSTER, "")]
-        asked = known if had is None else filter(None, [had])
-        return [name for name in asked if not self._is_connected(name)]
+        return [name for name in self._suspects(had) if not self._is_connected(name)]
+
+    def is_mirrored(self, workload: Key, adapter: Adapter, had: str | None) -> bool:
+        """Whether a worker that ran them, and can be asked to stop, still has them."""
+        found = [self._workers.get(name) for name in self._suspects(had)]
+        return any(
+            worker is not None
+            and worker.is_connected
+            and bool(worker.mirrors_of(adapter.resource, workload))
+            for worker in found
+        )
+
+    def _suspects(self, had: str | None) -> list[str]:
+        if had is not None:
+            return [had] if had else []
+        return [str(each["metadata"]["name"]) for each in self._source.all(kinds.CLUSTER, "")]
 
     def seconds_left(self, lost: Iterable[str], now: datetime) -> float:
         """Until the last of these workers is given up."""

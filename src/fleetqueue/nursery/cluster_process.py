@@ -59,13 +59,13 @@ def run(body: Body, birth: Birth) -> int:
         with new_runner() as runner:
             runner.run(_live(body, birth))
     except FleetqueueError as error:
-        print(error.render(), file=sys.stderr, flush=True)
         _tell(birth.channel, problem=str(error))
+        _say(error.render())
         return error.exit_code
     except OSError as error:
         problem = disks.told(error, birth.options.data)
         _tell(birth.channel, problem=problem)
-        print(f"error: {problem}", file=sys.stderr, flush=True)
+        _say(f"error: {problem}")
         return 1
     except BaseException as error:
         logger.exception("the cluster %s failed", birth.name)
@@ -115,6 +115,12 @@ def _tell(channel: socket.socket, **facts: str) -> None:
     except OSError:
         # Nobody is there to hear it any more.
         return
+
+
+def _say(text: str) -> None:
+    """Where its log is; a disk that is full takes no more of it."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _redirect(output: Path) -> None:

@@ -60,6 +60,12 @@ class Child:
     def is_ready(self) -> bool:
         return self.is_running and bool(self.url)
 
+    def told_end(self) -> str:
+        """How it ended, in a few words."""
+        code = self.exit_code or 0
+        how = f"ended with {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        return f"{self.name} {how}"
+
     def signal(self, number: int) -> None:
         # Until the parent has waited for it, its pid names nobody else.
         if self.is_running:
@@ -177,7 +183,7 @@ class Nursery:
                 raise KeyboardInterrupt
             for child in awaited:
                 if not child.is_running:
-                    raise CannotServe(child.problem or f"{child.name} ended with {child.exit_code}")
+                    raise CannotServe(child.problem or child.told_end() + _see(child.output))
             if not self._turn(deadline):
                 late = ", ".join(child.name for child in awaited if not child.is_ready)
                 raise CannotServe(f"not ready after {seconds} seconds: {late}")
@@ -265,3 +271,7 @@ class Nursery:
         child.exit_code = os.waitstatus_to_exitcode(status)
         self._children.remove(child)
         self._on_end(child)
+
+
+def _see(output: Path | None) -> str:
+    return "" if output is None else f": {output} may say why"

@@ -81,7 +81,7 @@ def decide_activity(look: Look) -> Plan:
         return NOTHING
     is_active, reason, message = checks.activity(check, _named_config(look, check))
     before = check.get("status") or {}
-    known = next((e for e in before.get("conditions") or () if e["type"] == "Active"), None)
+    known = status.find_condition(check, "Active")
     if known is not None and (known["status"] == "True") == is_active:
         return NOTHING
     generation = int(check["metadata"].get("generation") or 0)

@@ -108,24 +108,6 @@ def _borrowed(node: Node, extra: Mapping[FlavorResource, int]) -> dict[str, int]
     return found
 
 
-def next_entry(
-    state: State,
-    entries: Sequence[Entry],
-    usage_of: Callable[[Entry], Amounts],
-    workload_of: Callable[[Entry], Workload],
-) -> int:
-    """The index of the entry that is next, with usage as it is now. To process all of them one by
-    one, use `Tournament`, which does not begin anew each time.
-    """
-    tournament = Tournament(
-        state,
-        range(len(entries)),
-        lambda index: usage_of(entries[index]),
-        lambda index: workload_of(entries[index]),
-    )
-    return next(tournament)
-
-
 class Tournament(Generic[Entry]):
     """Hands out entries, the next one always by the shares that are in force then:
 

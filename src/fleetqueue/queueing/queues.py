@@ -79,7 +79,7 @@ class PendingQueue:
         if (
             parked is not None
             and _decides(parked) == _decides(workload)
-            and not _is_due(parked, workload, now)
+            and not _is_due(parked, now)
         ):
             self._replace_parked(workload, parked)
             return
@@ -262,7 +262,7 @@ def _decides(workload: Workload) -> tuple[object, ...]:
     )
 
 
-def _is_due(parked: Workload, workload: Workload, now: datetime) -> bool:
+def _is_due(parked: Workload, now: datetime) -> bool:
     """Whether its back-off is over by now."""
     until = parked.waits_until
     return until is not None and until <= now

@@ -1,7 +1,8 @@
 """A stand-in for the few parts of the agnhost test image that tests of clusters lean on, and for
 controllers that are built in here.
 
-Run as a program of its own: `pause`, `entrypoint-tester`, `netexec`. Uses the standard library.
+Run as a program of its own: `pause`, `entrypoint-tester`, `netexec`, `test-webserver`. Uses the
+standard library.
 """
 
 import json
@@ -11,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 POD_ADDRESS = "FLEETQUEUE_POD_IP"
@@ -27,6 +28,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if command == "netexec":
         return serve(int(_option(rest, "http-port", "8080")))
+    if command == "test-webserver":
+        return serve_files(int(_option(rest, "port", "80")))
     print(f'Error: unknown command "{command}" for "app"', file=sys.stderr)
     return 1
 
@@ -45,6 +48,26 @@ def serve(port: int) -> int:
     print(f"Started HTTP server on port {port}", flush=True)
     ThreadingHTTPServer((address, port), Answers).serve_forever()
     return 0
+
+
+def serve_files(port: int) -> int:
+    """Those of its directory. It hears no signal, so that being ended is a failure."""
+    try:
+        server = ThreadingHTTPServer((os.environ.get(POD_ADDRESS, ""), port), Files)
+    except PermissionError as error:
+        # Low ports are not for everybody; that it runs counts more than what it serves.
+        print(f"port {port} is not served: {error}", file=sys.stderr, flush=True)
+        while True:
+            signal.pause()
+    server.serve_forever()
+    return 0
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Says nothing of who asks."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 class Answers(BaseHTTPRequestHandler):

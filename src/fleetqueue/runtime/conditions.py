@@ -9,6 +9,11 @@ def find(conditions: Iterable[Object] | None, type: str) -> Object | None:
     return next((each for each in conditions or () if each.get("type") == type), None)
 
 
+def is_true(conditions: Iterable[Object] | None, type: str) -> bool:
+    found = find(conditions, type)
+    return found is not None and found.get("status") == "True"
+
+
 def without(conditions: Iterable[Object] | None, type: str) -> list[Object]:
     return [each for each in conditions or () if each.get("type") != type]
 

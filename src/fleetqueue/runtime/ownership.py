@@ -70,6 +70,14 @@ def selecting(source: Source, kind: Resource, obj: Object) -> list[Key]:
     ]
 
 
+def controller_of(obj: Object) -> Object | None:
+    """The reference to it; None where nothing controls the object."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return dict(reference)
+    return None
+
+
 def without_finalizer(name: str) -> Object:
     """A strategic patch that takes away one finalizer, whatever others come and go meanwhile."""
     return {"metadata": {"$deleteFromPrimitiveList/finalizers": [name]}}

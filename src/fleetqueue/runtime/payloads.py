@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import downward
 from fleetqueue.runtime.downward import Whereabouts
@@ -67,7 +68,7 @@ def _projected(pod: Object, projected: Object, mode: int, objects: Objects) -> P
         except Missing as missing:
             wrong.append(str(missing))
     if wrong:
-        raise Missing(wrong[0] if len(wrong) == 1 else f"[{', '.join(dict.fromkeys(wrong))}]")
+        raise Missing(aggregate(wrong))
     return whole
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from fleetqueue.api import times
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime import conditions
 
 TERMINAL = ("Succeeded", "Failed")
 
@@ -33,11 +34,7 @@ def is_terminating(pod: Object) -> bool:
 
 
 def condition(pod: Object, type: str) -> Object | None:
-    for each in (pod.get("status") or {}).get("conditions") or ():
-        if each.get("type") == type:
-            found: Object = each
-            return found
-    return None
+    return conditions.find((pod.get("status") or {}).get("conditions"), type)
 
 
 def is_ready(pod: Object) -> bool:

@@ -2,11 +2,11 @@
 kernel that goes with the process.
 """
 
-import contextlib
 import socket
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias
+
+from fleetqueue.base import kernel_names
 
 _OTHERS = range(20_000, 32_000)
 """Below those that the kernel gives to connections."""
@@ -55,6 +55,10 @@ class PortClaims:
             if claim is not None:
                 claim.close()
 
+    def close(self) -> None:
+        """Nothing is claimed any more."""
+        self.release(list(self._held))
+
     def _take(self, port: int) -> bool:
         if port in self._held:
             return False
@@ -81,14 +85,5 @@ def is_free_on_machine(port: int) -> bool:
 
 
 def claim_on_machine(port: int) -> Claim | None:
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    if not sys.platform.startswith("linux"):
-        # Other systems have no names in the kernel: clusters beside this one are not seen.
-        return claim
-    try:
-        claim.bind(f"\0fleetqueue-port-{port}")
-    except OSError:
-        with contextlib.suppress(OSError):
-            claim.close()
-        return None
-    return claim
+    """On systems without names in the kernel, clusters beside this one are not seen."""
+    return kernel_names.claim(f"fleetqueue-port-{port}")

@@ -90,6 +90,13 @@ class PodPorts:
             self.used[asked] = given
         return given
 
+    def settled(self) -> "PodPorts":
+        """For what comes later than the job's own processes: a port that they were not told
+        another number for is where they listen, whatever others have.
+        """
+        job = JobPorts(lambda asked: asked, dict(self.job.shared), dict(self.job.pairs))
+        return PodPorts(job, self.own, self.hosts, dict(self.used))
+
     def flag(self, name: str, asked: int) -> int:
         return self.pair(self.own, asked) if _OF_EACH_POD.fullmatch(name) else self.port(asked)
 

@@ -242,6 +242,10 @@ class ProcessPreparation:
                     continue
                 await asyncio.to_thread(prepared.volumes.refresh, self._clock.now())
 
+    def close(self) -> None:
+        """Others may have the ports of jobs that are not followed to their end here."""
+        self._around.claims.close()
+
     # One container
 
     async def image(self, pod: Object, container: Object) -> Image:
@@ -258,14 +262,16 @@ class ProcessPreparation:
         argv = commands.argv_of(container, image.entrypoint, image.cmd, variables.declared)
         if not argv:
             raise NotReady("CreateContainerError", "no command specified")
-        return self._command(pod, container, sandbox, image, variables, argv)
+        words = self._map_ports(pod, sandbox, Words(argv, variables), is_first=True)
+        return self._command(pod, container, sandbox, image, words)
 
     async def hook(
         self, pod: Object, container: Object, argv: list[str], sandbox: Sandbox
     ) -> Command:
         image = self._image(container)
-        variables = self._variables(pod, container, sandbox, image)
-        return self._command(pod, container, sandbox, image, variables, tuple(argv))
+        given = Words(tuple(argv), self._variables(pod, container, sandbox, image))
+        words = self._map_ports(pod, sandbox, given, is_first=False)
+        return self._command(pod, container, sandbox, image, words)
 
     def _variables(
         self, pod: Object, container: Object, sandbox: Sandbox, image: ImageEnvironment
@@ -310,8 +316,7 @@ class ProcessPreparation:
         container: Object,
         sandbox: Sandbox,
         image: ImageEnvironment,
-        variables: Environment,
-        argv: tuple[str, ...],
+        words: Words,
     ) -> Command:
         prepared = self._prepared[pod["metadata"]["uid"]]
         scratch = container_places.scratch_of(sandbox, container)
@@ -319,9 +324,8 @@ class ProcessPreparation:
             *container_places.name_mounts(pod, sandbox, prepared.names_file),
             container_places.message_mount(sandbox, container),
         )
-        volumes = prepared.volumes.mounts(container, variables.declared)
+        volumes = prepared.volumes.mounts(container, words.environment.declared)
         place = Place(pod, container, sandbox, scratch, prepared.names_file, volumes, files)
-        words = self._map_ports(pod, sandbox, Words(argv, variables))
         cwd = Path(container.get("workingDir") or image.workdir or scratch)
         mounts = (*container_places.root_mounts(image.root, scratch), *files, *volumes)
         if self._substitutes is not None:
@@ -340,11 +344,13 @@ class ProcessPreparation:
             stdin=bool(container.get("stdin")),
         )
 
-    def _map_ports(self, pod: Object, sandbox: Sandbox, words: Words) -> Words:
+    def _map_ports(self, pod: Object, sandbox: Sandbox, words: Words, *, is_first: bool) -> Words:
         services = self._cluster.cached_all(SERVICE, pod["metadata"]["namespace"])
         own = self._ports.join(pod, sandbox.address, services)
         if own is None:
             return words
+        if not is_first:
+            own = own.settled()
         given = words.environment
         told = ports.map_variables(given.declared, own)
         mapped = Environment({**given.variables, **told}, told)

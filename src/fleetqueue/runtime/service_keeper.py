@@ -6,7 +6,8 @@ from typing import Any
 
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.runtime.kinds import ENDPOINT_SLICE, SERVICE
-from fleetqueue.runtime.service_proxy import Place, ServiceProxy, plan_listeners
+from fleetqueue.runtime.listening import Place
+from fleetqueue.runtime.service_proxy import ServiceProxy, plan_listeners
 
 
 class ServiceKeeper:

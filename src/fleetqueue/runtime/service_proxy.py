@@ -4,26 +4,31 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
 
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.listening import Place, listens, listens_everywhere
 
-Place: TypeAlias = tuple[str, int]
-"""An address and a port."""
 _CHUNK = 64 * 1024
 _CONNECT_SECONDS_MAX = 5.0
+_LOOK_SECONDS, _LOOK_SECONDS_MAX = 0.05, 1.0
 
 log = logging.getLogger(__name__)
 
 
 class ServiceProxy:
-    """Listens where it is told, and connects whoever comes to one of the places behind."""
+    """Listens where it is told, and connects whoever comes to one of the places behind.
+
+    Pods share this machine's ports. A program that listens on all addresses could not begin where
+    we have its port already, so it goes first; and a Service's address leads to it by itself then.
+    """
 
     def __init__(
         self, place_of: Callable[[str, int], Place] = lambda address, port: (address, port)
     ) -> None:
         self._place_of = place_of
         self._servers: dict[Place, asyncio.Server] = {}
+        self._waiting: dict[Place, asyncio.Task[None]] = {}
+        """For a pod that may take the port at all addresses."""
         self._backends: dict[Place, list[Place]] = {}
         self._turns: dict[Place, int] = {}
         self._failed: dict[Place, str] = {}
@@ -35,14 +40,20 @@ class ServiceProxy:
         return self._failed
 
     async def update(self, wanted: Mapping[Place, Sequence[Place]]) -> None:
-        """Opens and closes listeners; connections that are open stay."""
-        for place in [each for each in self._servers if each not in wanted]:
+        """Opens and closes listeners; connections that are open stay. Where nothing is behind a
+        place, nobody listens: whoever comes is refused.
+        """
+        self._backends = {place: list(behind) for place, behind in wanted.items() if behind}
+        for place in [each for each in self._servers if each not in self._backends]:
             self._servers.pop(place).close()
             self._turns.pop(place, None)
-        self._backends = {place: list(behind) for place, behind in wanted.items()}
-        for place in wanted:
-            if place not in self._servers:
-                await self._listen(place)
+        for place in [each for each in self._waiting if each not in self._backends]:
+            self._waiting.pop(place).cancel()
+        for place in self._backends:
+            if place in self._servers or place in self._waiting or await self._open(place):
+                continue
+            task = asyncio.get_running_loop().create_task(self._open_later(place))
+            self._waiting[place] = task
 
     async def close(self) -> None:
         await self.update({})
@@ -50,7 +61,29 @@ class ServiceProxy:
             task.cancel()
         await asyncio.gather(*self._talking, return_exceptions=True)
 
-    async def _listen(self, place: Place) -> None:
+    async def _open(self, place: Place) -> bool:
+        """Whether it is clear who listens there: we do, or a pod that has the port everywhere."""
+        behind = (self._place_of(*each) for each in self._backends.get(place, ()))
+        same_port = [each for each in behind if each[1] == place[1]]
+        if same_port and not any(listens(each) for each in same_port):
+            return False
+        problem = await self._listen(place)
+        if problem is None or (same_port and listens_everywhere(place[1])):
+            self._failed.pop(place, None)
+        elif place not in self._failed:
+            log.warning("cannot serve a Service's address", extra={"place": place})
+            self._failed[place] = str(problem)
+        return True
+
+    async def _open_later(self, place: Place) -> None:
+        """Until then whoever comes is refused, as by a pod that does not listen yet."""
+        seconds = _LOOK_SECONDS
+        while not await self._open(place):
+            await asyncio.sleep(seconds)
+            seconds = min(2 * seconds, _LOOK_SECONDS_MAX)
+        self._waiting.pop(place, None)
+
+    async def _listen(self, place: Place) -> OSError | None:
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.get_running_loop().create_task(self._serve(place, reader, writer))
             self._talking.add(task)
@@ -58,11 +91,9 @@ class ServiceProxy:
 
         try:
             self._servers[place] = await asyncio.start_server(connected, *place)
-            self._failed.pop(place, None)
         except OSError as problem:
-            if place not in self._failed:
-                log.warning("cannot serve a Service's address", extra={"place": place})
-            self._failed[place] = str(problem)
+            return problem
+        return None
 
     async def _serve(
         self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -7,6 +7,7 @@ import pytest
 
 from fleetqueue.admission import kinds
 from fleetqueue.admission.settings import AdmissionSettings, read_settings
+from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue.config.types import Configuration
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import Object, Resource
@@ -207,6 +208,18 @@ async def test_cc4_a_local_queue_follows_its_queue(fleet: Fleet) -> None:
     assert status["flavorsReservation"] == status["flavorsUsage"] == amounts
 
 
+@pytest.mark.rule("kueue 1.1")
+async def test_what_waited_in_a_local_queue_that_is_gone_waits_in_no_queue(fleet: Fleet) -> None:
+    kueue = await start(fleet, cluster_queue(), local_queue(), workload("runs", "4"))
+    await kueue.create(workload("waits"))
+    assert (await kueue.queue())["status"]["pendingWorkloads"] == 1
+
+    await kueue.delete(kinds.LOCAL_QUEUE, "main")
+
+    assert (await kueue.queue())["status"]["pendingWorkloads"] == 0
+    assert await kueue.is_admitted("runs")
+
+
 @pytest.mark.rule("kueue 1.4")
 @pytest.mark.rule("kueue 1.6")
 async def test_cc5_what_a_queue_uses_stays(fleet: Fleet) -> None:
@@ -252,6 +265,25 @@ async def test_cc6_a_workload_says_why_it_waits(fleet: Fleet) -> None:
         "to-stopped": ("False", "Suspended", "ClusterQueue stopped is inactive"),
         "off": ("False", "Deactivated", "The workload is deactivated"),
     }
+
+
+@pytest.mark.rule("kueue 3.2")
+async def test_a_local_queue_that_is_being_deleted_holds_no_quota(fleet: Fleet) -> None:
+    """Somebody's finalizer keeps it; what is not admitted gives its quota back at once."""
+    kueue = await with_check(fleet)
+    leaving = local_queue("leaving")
+    leaving["metadata"]["finalizers"] = ["example.com/kept"]
+    await kueue.create(leaving, workload("runs", queue="leaving"))
+    await kueue.check("runs", "check", "Ready")
+    await kueue.create(workload("reserved", queue="leaving"))
+
+    await kueue.delete(kinds.LOCAL_QUEUE, "leaving")
+    await fleet.passes(seconds=2)
+    await fleet.settle()
+
+    assert await kueue.is_admitted("runs")
+    told = (await kueue.conditions("reserved"))["QuotaReserved"]
+    assert told == ("False", "Suspended", "LocalQueue leaving is inactive")
 
 
 @pytest.mark.rule("kueue 3.3")
@@ -303,6 +335,25 @@ async def test_cc8_a_rejected_check_deactivates(fleet: Fleet, was_admitted: bool
         "underlying_cause": "AdmissionCheck",
     }
     assert measured.value("evicted_workloads_total", **labels) == 1
+
+
+@pytest.mark.rule("kueue 3.4")
+async def test_what_a_check_said_of_pods_is_gone_with_the_eviction(fleet: Fleet) -> None:
+    """Though its controller, not we, had written it."""
+    kueue = await with_check(fleet)
+    await kueue.create(workload("job"))
+    await kueue.check(
+        "job", "check", "Ready", podSetUpdates=[{"name": "main", "labels": {"a": "b"}}]
+    )
+    assert await kueue.is_admitted("job")
+
+    await kueue.patch(kinds.WORKLOAD, "job", {"spec": {"active": False}})
+    [reset] = (await kueue.workload("job"))["status"]["admissionChecks"]
+    assert (reset["state"], reset["podSetUpdates"]) == ("Pending", [])
+
+    await kueue.release("job")
+    [left] = (await kueue.workload("job"))["status"]["admissionChecks"]
+    assert sorted(left) == ["lastTransitionTime", "message", "name", "state"]
 
 
 @pytest.mark.rule("kueue 1.6")
@@ -383,3 +434,45 @@ async def test_cc12_deactivation_forgets_retries(fleet: Fleet) -> None:
     await kueue.patch(kinds.WORKLOAD, "slow", {"spec": {"active": False}})
 
     assert "requeueState" not in (await kueue.workload("slow"))["status"]
+
+
+@pytest.mark.rule("kueue 3.4", "kueue 3.6")
+async def test_deactivation_forgets_retries_that_somebody_else_wrote(fleet: Fleet) -> None:
+    kueue = await start(fleet, cluster_queue(), local_queue())
+    await kueue.create(workload("runs", "4"), workload("waits"))
+    retries = {"requeueState": {"count": 5, "requeueAt": "2026-01-01T01:00:00Z"}}
+    await kueue.patch(kinds.WORKLOAD, "waits", {"status": retries}, "status")
+
+    await kueue.patch(kinds.WORKLOAD, "waits", {"spec": {"active": False}})
+
+    assert "requeueState" not in (await kueue.workload("waits"))["status"]
+    told = (await kueue.conditions("waits"))["QuotaReserved"]
+    assert told == ("False", "Deactivated", "The workload is deactivated")
+
+
+@pytest.mark.rule("kueue 3.11")
+async def test_quota_that_somebody_else_gave_is_taken_back_whole(fleet: Fleet) -> None:
+    kueue = await with_check(fleet)
+    await kueue.create(local_queue("held", stopPolicy="Hold"), workload("job", queue="held"))
+    found = await kueue.workload("job")
+    usage = {"flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}
+    given = {"clusterQueue": "queue", "podSetAssignments": [{"name": "main", "count": 1, **usage}]}
+    made = status_of.reserve(found, given, fleet.clock.now(), checks=["missing"])
+    await kueue.patch(kinds.WORKLOAD, "job", {"status": made["status"]}, "status")
+
+    found = await kueue.workload("job")
+    assert conditions_of(found)["QuotaReserved"][:2] == ("False", "Suspended")
+    assert "admission" not in found["status"]
+
+
+@pytest.mark.rule("kueue 3.5")
+async def test_a_time_to_wait_for_is_cleared_whoever_wrote_it(fleet: Fleet) -> None:
+    kueue = await start(fleet, cluster_queue(), local_queue())
+    await kueue.create(workload("runs", "4"), workload("waits"))
+    retries = {"requeueState": {"count": 5, "requeueAt": "2026-01-01T00:01:00Z"}}
+    await kueue.patch(kinds.WORKLOAD, "waits", {"status": retries}, "status")
+    await fleet.passes(minutes=2)
+    assert (await kueue.workload("waits"))["status"]["requeueState"] == {"count": 5}
+    await kueue.finish("runs")
+    await fleet.passes(seconds=2)
+    assert await kueue.is_admitted("waits")

@@ -270,3 +270,32 @@ async def quotas(seen: Looking) -> dict[str, tuple[float | None, float | None]]:
         )
         for name in ("root", "mid")
     }
+
+
+@pytest.mark.rule("kueue 7.6")
+async def test_a_share_changes_with_the_quota_of_others(fleet: Fleet) -> None:
+    kueue = await start(fleet, cohort("all"), *team("poor", "2"), *team("rich", "6"))
+    await kueue.create(workload("one", "5", queue="poor"))
+    assert await share(kueue, "poor") == 375
+
+    more = cluster_queue("rich", "10")["spec"]["resourceGroups"]
+    await kueue.patch(kinds.CLUSTER_QUEUE, "rich", {"spec": {"resourceGroups": more}})
+    assert await share(kueue, "poor") == 250
+    await kueue.patch(kinds.CLUSTER_QUEUE, "rich", {"spec": {"cohortName": None}})
+    assert await share(kueue, "poor") == 1500
+
+
+@pytest.mark.rule("kueue 7.6")
+async def test_the_share_of_a_cohort_changes_with_its_members(fleet: Fleet) -> None:
+    members = (*team("poor", "2", parent="mid"), *team("rich", "6"))
+    kueue = await start(fleet, cohort("all"), cohort("mid", parent="all"), *members)
+    await kueue.create(workload("one", "5", queue="poor"))
+
+    async def of_cohort() -> int:
+        await fleet.passes(seconds=1.1)
+        found = await kueue.get(kinds.COHORT, "mid")
+        return int(found["status"]["fairSharing"]["weightedShare"])
+
+    assert await of_cohort() == 375
+    await kueue.patch(kinds.CLUSTER_QUEUE, "poor", {"spec": {"cohortName": "all"}})
+    assert await of_cohort() == 0

@@ -102,6 +102,22 @@ async def test_a_rack_that_is_full_keeps_the_next_waiting_until_the_first_is_don
     assert await places(kueue, "second") == "a:3"
 
 
+@pytest.mark.rule("kueue 8.1")
+@pytest.mark.parametrize("name", ["default", "other"], ids=["same flavor", "same nodes"])
+async def test_ta11_places_that_become_free_are_for_all_queues(fleet: Fleet, name: str) -> None:
+    kueue = await cluster(fleet, {"a": "r1"})
+    if name == "other":
+        await kueue.create(flavor(name, nodeLabels={RACK: "r1"}, topologyName="tree"))
+    await kueue.create(cluster_queue("two", {name: {"cpu": "100"}}), local_queue("second", "two"))
+    await kueue.create(placed("first", 3, required=HOST))
+    await kueue.create(workload("next", "2", queue="second"))
+    assert not await kueue.is_admitted("next")
+
+    await kueue.finish("first")
+    await fleet.passes(seconds=2)
+    assert await places(kueue, "next") == "a:1"
+
+
 @pytest.mark.rule("kueue 8.5")
 @pytest.mark.parametrize("request_", [{"required": RACK}, {}], ids=["asked for", "for everybody"])
 async def test_ta13_pods_that_ask_for_none_are_placed(fleet: Fleet, request_: Object) -> None:

@@ -104,6 +104,12 @@ async def test_v4_an_administrator_is_told_of_unknown_queues(fleet: Fleet) -> No
     assert (await seen.ask(of_local("main"), user)).status == 200
 
 
+async def test_nobody_waits_in_a_local_queue_that_leads_nowhere(fleet: Fleet) -> None:
+    seen = await looking(fleet)
+    await seen.kueue.create(local_queue("early", queue="later"), workload("eager", queue="early"))
+    assert (await seen.read(of_local("early")))["items"] == []
+
+
 async def test_v5_whoever_has_no_role_is_refused(fleet: Fleet) -> None:
     seen = await looking(fleet)
     nobody = User("eve", groups=("system:authenticated",))

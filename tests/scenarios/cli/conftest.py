@@ -1,5 +1,6 @@
-"""kueuectl on a cluster with Kueue, on virtual time."""
+"""The command line on clusters with Kueue, on virtual time."""
 
+import zlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,8 +12,9 @@ from support.looking import Looking
 
 
 @pytest.fixture
-async def fleet() -> AsyncIterator[Fleet]:
-    async with Fleet() as made:
+async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
+    """With a seed of its own: what workloads ask for is remembered by their uids."""
+    async with Fleet(zlib.crc32(request.node.name.encode())) as made:
         yield made
 
 

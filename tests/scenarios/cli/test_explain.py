@@ -1,11 +1,14 @@
 """Why a workload waits, asked of a cluster whose queues decide."""
 
+from random import Random
+
 import pytest
 
 from fleetqueue.cli.commands.explain import told
-from fleetqueue.errors import UsageError, UserError
+from fleetqueue.errors import ClusterError, Unreachable, UsageError, UserError
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.kubeconfig import Access
+from fleetqueue.kube.transport import Answer, Call, Stream
 from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
 
 pytestmark = pytest.mark.rule("kueue 11.1")
@@ -38,6 +41,24 @@ async def test_the_numbers_of_the_last_verdict_are_told(cluster: Kueue) -> None:
         ["POD", "SET", "FLAVOR", "RESOURCE", "NEEDED", "FREE", "BORROWABLE"],
         ["main", "(1)", "default", "cpu", "2", "1", "0"],
     ]
+
+
+async def test_a_cluster_that_is_not_there_is_told_in_a_sentence() -> None:
+    class Gone:
+        async def request(self, call: Call) -> Answer:
+            raise Unreachable(f"{call.method} {call.path}: cannot connect: Connection refused")
+
+        async def stream(self, call: Call) -> Stream:
+            raise AssertionError
+
+        async def close(self) -> None:
+            """Nothing is open."""
+
+    with pytest.raises(ClusterError) as caught:
+        await told(Client(Gone(), random=Random(1)), "default", "job/x", "kueue-system", nobody)
+    assert str(caught.value) == (
+        "cannot connect: Connection refused; nobody else knows what became of job/x"
+    )
 
 
 async def test_what_is_not_queued_is_said_to_be_so(cluster: Kueue) -> None:

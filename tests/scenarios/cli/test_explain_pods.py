@@ -2,8 +2,6 @@
 its own.
 """
 
-import zlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -31,13 +29,6 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 MANAGER = User("manager", groups=("system:authenticated",))
 NOWHERE = {"example.com/no": "node"}
 MISSING = 'configmap "settings" not found'
-
-
-@pytest.fixture
-async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
-    """With a seed of its own: what workloads ask for is remembered by their uids."""
-    async with Fleet(zlib.crc32(request.node.name.encode())) as made:
-        yield made
 
 
 async def world(fleet: Fleet, **options: Any) -> Dispatching:
@@ -213,7 +204,7 @@ async def test_where_its_pods_are_gone_events_on_the_worker_say_why_it_failed(fl
         lines = await asked(made)
 
     assert lines == [
-        "job/one has failed: Job has reached the specified backoff limit",
+        "job/one has failed on worker1: Job has reached the specified backoff limit",
         f"  on worker1, pod {name}: Failed: {message}",
     ]
 

@@ -1,7 +1,5 @@
 """What a job would miss on each worker, asked of a manager and its workers."""
 
-import zlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -61,13 +59,6 @@ def naming() -> dict[str, Any]:
         ],
     }
     return made
-
-
-@pytest.fixture
-async def fleet(request: pytest.FixtureRequest) -> AsyncIterator[Fleet]:
-    """With a seed of its own: what workloads ask for is remembered by their uids."""
-    async with Fleet(zlib.crc32(request.node.name.encode())) as made:
-        yield made
 
 
 async def world(fleet: Fleet, **quota: Any) -> Dispatching:

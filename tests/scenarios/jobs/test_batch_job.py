@@ -306,6 +306,20 @@ async def test_partial_admission_changes_the_parallelism_and_back(fleet: Fleet) 
     assert (await here.read(JOB, "sample"))["spec"]["parallelism"] == 5
 
 
+@pytest.mark.rule("kueue 6.6")
+async def test_an_assignment_without_a_count_means_all_pods(fleet: Fleet) -> None:
+    here = await start(fleet)
+    annotations = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    await here.create(sample(parallelism=5, annotations=annotations))
+    found = await here.workload()
+    assigned = queued.admission(found, {"cpu": "default"}, {})
+    for each in assigned["podSetAssignments"]:
+        del each["count"]
+    await here.write(queued.status_of.reserve(found, assigned, fleet.clock.now()))
+    assert (await here.read(JOB, "sample"))["spec"]["parallelism"] == 5
+    assert len(await here.pods()) == 5
+
+
 @pytest.mark.rule("jobs A.18")
 async def test_completions_follow_the_parallelism_where_asked(fleet: Fleet) -> None:
     here = await start(fleet)
@@ -449,6 +463,23 @@ async def test_a_prebuilt_workload_is_taken_when_it_comes(fleet: Fleet) -> None:
     assert (await here.read(JOB, "sample"))["spec"]["suspend"] is False
 
 
+@pytest.mark.rule("kueue 9.5")
+async def test_a_job_can_be_stopped_though_its_prebuilt_workload_lacks_labels(fleet: Fleet) -> None:
+    here = await start(fleet)
+    annotations = {"kueue.x-k8s.io/prebuilt-workload-name": "mine"}
+    made = await here.create(sample(annotations=annotations))
+    await here.create(prebuilt(made, count=1))
+    await here.fleet.passes(seconds=5)
+    await here.admit()
+    assert (await here.read(JOB, "sample"))["spec"]["suspend"] is False
+
+    await here.evict("Preempted", "Others need it")
+    stopped = await here.read(JOB, "sample")
+    assert stopped["spec"]["suspend"] is True
+    assert stopped["metadata"]["annotations"] == annotations
+    assert template_of(stopped) == template_of(made)
+
+
 @pytest.mark.rule("jobs A.18")
 @pytest.mark.rule("kueue 9.4")
 async def test_a_prebuilt_workload_that_differs_is_out_of_sync(fleet: Fleet) -> None:
@@ -481,6 +512,22 @@ async def test_the_gates_of_a_job_are_those_of_its_workload(fleet: Fleet) -> Non
     assert (await here.workload())["metadata"]["annotations"][key] == "acme.io/two"
     told = ("UpdatedWorkload", 'Updated workload AdmissionGatedBy to "acme.io/two"')
     assert told in await here.events()
+
+
+@pytest.mark.rule("kueue 2.4")
+async def test_a_gate_taken_from_the_workload_itself_does_not_come_back(fleet: Fleet) -> None:
+    """Gates can only be removed: to put it back would be refused, and the job never start."""
+    here = await start(fleet)
+    key = "kueue.x-k8s.io/admission-gated-by"
+    await here.create(sample(annotations={key: "acme.io/one,acme.io/two"}))
+    name = (await here.workload())["metadata"]["name"]
+    gates = {"metadata": {"annotations": {key: "acme.io/two"}}}
+    await here.patch(queued.WORKLOAD, name, gates)
+    assert (await here.workload())["metadata"]["annotations"][key] == "acme.io/two"
+    await here.patch(JOB, "sample", {"metadata": {"annotations": {key: "acme.io/one"}}})
+    assert key not in ((await here.workload())["metadata"].get("annotations") or {})
+    await here.admit()
+    assert (await here.read(JOB, "sample"))["spec"]["suspend"] is False
 
 
 @pytest.mark.rule("kueue 3.10")

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 from tests.support import app_wrappers, job_sets, mpi_jobs, queued, train_jobs
-from tests.support.queued import JOB, QUEUE, Queued, conditions
+from tests.support.queued import JOB, QUEUE, WORKLOAD, Queued, conditions
 from tests.support.queued_kinds import EXAMPLES, Example
 
 from fleetqueue.base import paths
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job as job_controller
-from fleetqueue.runtime.kinds import MPI_JOB, TRAIN_JOB
+from fleetqueue.runtime.kinds import CLUSTER_TRAINING_RUNTIME, MPI_JOB, TRAIN_JOB
 from fleetqueue.runtime.operators import app_wrapper, job_set, job_set_webhook, mpi_job, train_job
 from fleetqueue.testing import Fleet, job, named, owner_reference
 
@@ -126,6 +126,76 @@ async def test_a_trainjob_hands_what_was_admitted_to_its_jobset(fleet: Fleet) ->
     await here.move("Succeeded")
     workload = await here.workload()
     assert conditions(workload)["Finished"] == ("True", "Succeeded")
+
+
+async def run_trainjob(fleet: Fleet) -> Queued:
+    """A TrainJob that was admitted to a flavor with labels and tolerations, and runs."""
+    operators = [job_controller.job_operator(), job_set.OPERATOR, train_job.OPERATOR]
+    here = await queued.start(
+        fleet, SETTINGS, groups=TRAINING, operators=operators, others=WEBHOOKS
+    )
+    taints = [{"key": "spot", "operator": "Exists"}]
+    await here.create(queued.flavor("spot", nodeLabels={"pool": "spot"}, tolerations=taints))
+    await here.create(train_jobs.runtime())
+    await here.create(plain(train_jobs.job(trainer={"numNodes": 2}), QUEUE))
+    await here.admit(flavors={"cpu": "spot"})
+    await here.move("Running")
+    return here
+
+
+@pytest.mark.rule("jobs A.15", "jobs A.18")
+async def test_a_new_workload_of_a_trainjob_has_nothing_of_the_admission_before(
+    fleet: Fleet,
+) -> None:
+    here = await run_trainjob(fleet)
+    old = await here.workload()
+    await here.delete(WORKLOAD, old["metadata"]["name"])
+    await here.end_deleted()
+    new = await here.workload()
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert new["spec"]["podSets"] == old["spec"]["podSets"]
+    found = await here.read(TRAIN_JOB, "run")
+    assert found["spec"]["suspend"] is True
+    assert ("Stopped", "Workload is deleted") in await here.events("TrainJob")
+
+
+@pytest.mark.rule("jobs A.15", "jobs B.6.1")
+async def test_a_trainjob_runs_on_when_its_runtime_changes(fleet: Fleet) -> None:
+    here = await run_trainjob(fleet)
+    before = await here.workload()
+    [step] = train_jobs.runtime()["spec"]["template"]["spec"]["replicatedJobs"]
+    step["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "another"
+    change = {"spec": {"template": {"spec": {"replicatedJobs": [step]}}}}
+    await here.client.patch(CLUSTER_TRAINING_RUNTIME, "torch-distributed", change)
+    await here.patch(TRAIN_JOB, "run", {"metadata": {"annotations": {"a": "b"}}})
+    await here.move("Running")
+    assert (await here.read(TRAIN_JOB, "run"))["spec"]["suspend"] is False
+    assert (await here.workload())["metadata"]["uid"] == before["metadata"]["uid"]
+    assert len(await here.pods()) == 2
+
+
+@pytest.mark.rule("jobs A.15", "jobs A.19")
+async def test_a_trainjob_whose_runtime_is_gone_ends_as_any_other(fleet: Fleet) -> None:
+    here = await run_trainjob(fleet)
+    await here.client.delete(CLUSTER_TRAINING_RUNTIME, "torch-distributed")
+    await here.move("Succeeded")
+    assert conditions(await here.workload())["Finished"] == ("True", "Succeeded")
+
+
+@pytest.mark.rule("jobs A.15", "jobs A.19")
+async def test_a_trainjob_whose_runtime_is_gone_is_stopped_as_any_other(fleet: Fleet) -> None:
+    here = await run_trainjob(fleet)
+    await here.client.delete(CLUSTER_TRAINING_RUNTIME, "torch-distributed")
+    await here.evict("Preempted", "make room")
+    await here.end_deleted()
+    assert (await here.read(TRAIN_JOB, "run"))["spec"]["suspend"] is True
+    workload = await here.workload()
+    assert "admission" not in workload["status"]
+    await here.delete(WORKLOAD, workload["metadata"]["name"])
+    assert await here.workloads() == []
+    await here.create(train_jobs.runtime())
+    await fleet.passes(seconds=10)
+    assert len(await here.workloads()) == 1
 
 
 async def test_a_trainjob_without_a_queue_gets_the_patch_and_nothing_else(fleet: Fleet) -> None:

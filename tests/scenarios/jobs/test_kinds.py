@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.support import queued, train_jobs
+from tests.support import queued, train_jobs, training
 from tests.support.queued import QUEUE, Queued, conditions, message
 from tests.support.queued_kinds import EXAMPLES, Example
 
 from fleetqueue.base import paths
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.operators.training_webhook import webhook_of
 from fleetqueue.testing import Fleet
 
 pytestmark = [
@@ -91,3 +92,15 @@ async def test_the_end_of_a_job(fleet: Fleet, example: Example) -> None:
     assert conditions(workload)["Finished"] == ("True", "Succeeded")
     assert message(workload, "Finished") == example.message
     assert "finalizers" not in workload["metadata"]
+
+
+@pytest.mark.rule("jobs B.4.1")
+async def test_a_job_whose_roles_are_spelled_in_lower_case_is_queued(fleet: Fleet) -> None:
+    webhook = webhook_of(training.PYTORCH)
+    here = await queued.start(fleet, groups=["kubeflow.org"], others=[webhook])
+    made = training.job(training.PYTORCH, {"master": 1, "worker": 2})
+    kept = {"name": "mnist", "namespace": "default", "labels": QUEUE}
+    await here.create({**made, "metadata": kept})
+    workload = await here.workload()
+    sizes = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
+    assert sizes == {"master": 1, "worker": 2}

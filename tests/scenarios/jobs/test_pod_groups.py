@@ -1,5 +1,6 @@
 """Pod groups before a queue that really admits; the test plays the kubelet and the user."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -101,6 +102,25 @@ async def test_a_failed_pod_is_replaced(fleet: Fleet) -> None:
     assert conditions(await group(here))["PodsReady"] == ("True", "Recovered")
     await here.run("g-1", "g-3", "g-4", phase="Succeeded")
     assert message(await group(here), "Finished") == "Pods succeeded: 3/3."
+
+
+@pytest.mark.rule("jobs A.18")
+async def test_a_group_that_is_replaced_whole_keeps_its_workload(fleet: Fleet) -> None:
+    """The old pods go at once when they are let go; nobody else would own the Workload then."""
+    here = await start(fleet)
+    await make(here, *NAMES)
+    await here.run(*NAMES)
+    before = await group(here)
+    for name in NAMES:
+        await here.delete(POD, name, grace_period_seconds=0)
+    await here.run(*NAMES, phase="Failed")
+    news = ("n-1", "n-2", "n-3")
+    await asyncio.gather(*(here.client.create(member(name)) for name in news))
+    await fleet.settle()
+    assert (await group(here))["metadata"]["uid"] == before["metadata"]["uid"]
+    assert [each["metadata"]["name"] for each in await here.pods()] == list(news)
+    for name in news:
+        assert gates_of(await here.pod(name)) == []
 
 
 @pytest.mark.rule("jobs A.18")

@@ -161,7 +161,9 @@ async def test_a_stateful_set_is_queued_as_a_whole(fleet: Fleet) -> None:
 
     with pytest.raises(KubeError, match=r"spec\.replicas: Invalid value: 1: field is immutable"):
         await here.patch(STATEFUL_SET, "web", {"spec": {"replicas": 1}})
-    await here.patch(STATEFUL_SET, "web", {"spec": {"replicas": 0}})
+    with pytest.raises(KubeError, match=r"spec\.replicas: Invalid value: 5: field is immutable"):
+        await here.patch(STATEFUL_SET, "web", {"spec": {"replicas": 5}}, "scale")
+    await here.patch(STATEFUL_SET, "web", {"spec": {"replicas": 0}}, "scale")
     for _ in range(3):
         await here.end_deleted()
     assert await here.pods() == []

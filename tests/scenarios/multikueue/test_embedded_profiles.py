@@ -38,7 +38,6 @@ async def test_profiles_are_read_as_soon_as_their_kind_is_defined(
         if is_late:
             await live.client.create(dispatching.profile_crd())
             await fleet.passes(seconds=10)
-        space = named("Namespace", "v1", dispatching.SYSTEM)
         profile = named(
             kinds.CLUSTER_PROFILE.kind,
             kinds.CLUSTER_PROFILE.api_version,
@@ -46,7 +45,6 @@ async def test_profiles_are_read_as_soon_as_their_kind_is_defined(
             dispatching.SYSTEM,
             spec={"clusterManager": {"name": "somebody"}, "displayName": "profile"},
         )
-        for obj in (space, profile):
-            await live.client.create(obj)
+        await live.client.create(profile)
         await fleet.passes(seconds=10)
         assert await told(live) == ("False", "BadClusterProfile", NO_PROVIDER)

@@ -288,6 +288,21 @@ async def test_built_in_kinds_are_merged_by_their_keys(fleet: Fleet) -> None:
     assert found["metadata"]["labels"] == {"new": "1"}
 
 
+@pytest.mark.rule("APPLY-20", "APPLY-21", "DRIFT-2")
+@pytest.mark.parametrize("type", ["ClientSideApply", "ServerSideApply"])
+async def test_what_no_comparison_counts_is_applied_all_the_same(fleet: Fleet, type: str) -> None:
+    delivery = await delivering.start(fleet)
+    told = config_map(a="1")
+    await delivery.send(told, **strategy(type=type))
+    told["metadata"]["labels"] = {"app.kubernetes.io/version": "2"}
+    await delivery.change(told)
+    found = await delivery.member.get(CONFIG_MAPS, "conf", "app")
+    assert found["metadata"]["labels"] == {"app.kubernetes.io/version": "2"}
+    await delivery.change(config_map(a="1"))
+    found = await delivery.member.get(CONFIG_MAPS, "conf", "app")
+    assert "labels" not in found["metadata"]
+
+
 @pytest.mark.rule("APPLY-20")
 async def test_what_is_too_big_for_the_annotation_is_applied_on_the_server(fleet: Fleet) -> None:
     delivery = await delivering.start(fleet)

@@ -65,6 +65,25 @@ async def test_a_run_that_waits_tells_a_new_policy_as_such(fleet: Fleet) -> None
     )
 
 
+@pytest.mark.rule("RUN-20")
+async def test_a_run_that_waits_notices_that_more_clusters_are_wanted(fleet: Fleet) -> None:
+    """There are no more, so that no binding changes."""
+    world = await runs.staged_world(fleet)
+    counted = runs.placement(placementType="PickN", numberOfClusters=2)
+    await world.hub.create(runs.strategy(runs.CANARY, runs.PROD), counted)
+    await world.settle()
+    await world.hub.create(runs.run("run1", state="Run"))
+    await world.passes(seconds=20)
+    assert (await runs.words(world, "run1"))[-1] == "Progressing=False/UpdateRunWaiting"
+    more = {"spec": {"policy": {"numberOfClusters": 3}}}
+    await world.hub.client.patch(CLUSTER_SCOPE.placement, "staged", more)
+    await world.settle()
+    assert (await runs.told(world, "run1"))["Succeeded"]["message"] == (
+        "cannot continue the updateRun: failed to validate the updateRun: the cluster count"
+        " initialized in the updateRun is outdated, latest: 3, recorded: 2"
+    )
+
+
 @pytest.mark.rule("RUN-8")
 async def test_a_stage_whose_selector_makes_no_sense_fails_the_run(fleet: Fleet) -> None:
     world = await runs.staged_world(fleet)

@@ -1,6 +1,7 @@
 """What members tell of themselves: nodes, what is left of them, queues, costs, namespaces."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -145,8 +146,12 @@ async def test_a_pod_that_changes_nothing_is_no_news(fleet: Fleet) -> None:
 
 
 @pytest.mark.rule("KJ-8")
-async def test_the_queues_of_a_member_are_told_where_it_has_them(fleet: Fleet) -> None:
-    world = await start(fleet, STANDARD)
+@pytest.mark.parametrize("is_aware", [True, False])
+async def test_the_queues_of_a_member_are_told_where_it_has_them(
+    fleet: Fleet, is_aware: bool
+) -> None:
+    """And not in the compatible mode: KubeFleet knows of none."""
+    world = await start(fleet, replace(STANDARD, is_job_aware=is_aware))
     assert await property_of(world, "fleetqueue.io/pending-workloads") is None
     side = world.members[ONE]
     for crd in all_crds():
@@ -164,8 +169,9 @@ async def test_the_queues_of_a_member_are_told_where_it_has_them(fleet: Fleet) -
     )
     await world.passes(seconds=16)
 
-    assert await property_of(world, "fleetqueue.io/pending-workloads") == "0"
-    assert await property_of(world, "fleetqueue.io/unused-quota-cpu") == "9"
+    told = {"pending-workloads": "0", "unused-quota-cpu": "9"} if is_aware else {}
+    for name in ("pending-workloads", "unused-quota-cpu"):
+        assert await property_of(world, f"fleetqueue.io/{name}") == told.get(name)
 
 
 @pytest.mark.rule("PROP-3", "PROP-4")

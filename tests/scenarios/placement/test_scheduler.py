@@ -212,6 +212,46 @@ async def test_pick_fixed_waits_for_who_is_named(stage: Stage) -> None:
     assert decided(await stage.policy("p")) == {"cluster-1": True, "cluster-9": False}
 
 
+@pytest.mark.rule("SCH-3")
+@pytest.mark.rule("SCH-31")
+async def test_a_label_of_a_member_makes_who_lacks_members_look_again(stage: Stage) -> None:
+    """Such as the one that a hub gives to each new member."""
+    await place(stage, "fixed", placementType="PickFixed", clusterNames=["cluster-9"])
+    await place(stage, "counted", placementType="PickN", numberOfClusters=4)
+    await stage.hub.create(placing.member_cluster("cluster-9"))
+    await stage.change("cluster-9", metadata={"labels": {"colour": "red"}})
+    await stage.world.settle()
+    absent = "cluster is not connected to the fleet: member agent not online yet"
+    reason = (await stage.policy("fixed"))["status"]["targetClusters"][-1]["reason"]
+    assert reason == f'Cluster "cluster-9" is not eligible for resource placement yet: {absent}'
+    last = (await stage.policy("counted"))["status"]["targetClusters"][-1]
+    assert (last["clusterName"], last["reason"]) == ("cluster-9", f"ClusterUnschedulable, {absent}")
+
+
+@pytest.mark.rule("SCH-3")
+async def test_any_look_finds_that_another_cluster_is_leaving(stage: Stage) -> None:
+    await stage.change("cluster-3", metadata={"finalizers": ["example.com/kept"]})
+    await place(stage, placementType="PickAll")
+    await stage.leave("cluster-3")
+    await stage.change("cluster-1", metadata={"labels": {"colour": "red"}})
+    await stage.world.settle()
+    assert await picked(stage) == ["cluster-1", "cluster-2"]
+
+
+@pytest.mark.rule("SCH-3")
+@pytest.mark.rule("SCH-32")
+async def test_pick_fixed_says_when_a_cluster_that_it_kept_is_back(stage: Stage) -> None:
+    await place(stage, placementType="PickFixed", clusterNames=["cluster-1"])
+    await stage.world.passes(minutes=6)
+    await stage.hub.client.patch(CRP, "p", {"spec": {"revisionHistoryLimit": 5}})
+    await stage.world.settle()
+    assert told(await stage.policy("p"))["Scheduled"] == ("False", "SchedulingPolicyUnfulfilled")
+    assert await stage.states("p") == {"cluster-1": "Bound"}
+    await stage.beat("cluster-1")
+    await stage.world.settle()
+    assert told(await stage.policy("p"))["Scheduled"] == ("True", "SchedulingPolicyFulfilled")
+
+
 @pytest.mark.rule("SCH-32")
 @pytest.mark.rule("BIND-2")
 async def test_pick_fixed_moves_with_its_names_and_revives_what_it_gave_up(stage: Stage) -> None:
@@ -324,7 +364,6 @@ async def test_members_that_change_what_nobody_reads_wake_nobody(stage: Stage) -
     for number in range(1, 4):
         usage = {"available": {"cpu": str(number)}, "observationTime": stage.now}
         await stage.beat(f"cluster-{number}", resourceUsage=usage)
-        await stage.change(f"cluster-{number}", metadata={"labels": {"colour": "red"}})
     await stage.world.settle()
     assert cycles(stage) == before
 

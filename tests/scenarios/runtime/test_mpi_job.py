@@ -83,6 +83,21 @@ async def test_a_launcher_drives_its_workers_to_the_end(fleet: Fleet) -> None:
         assert not [name for name in await operated.names(cluster, kind) if name.startswith("pi")]
 
 
+@pytest.mark.rule("jobs A.19")
+async def test_workers_of_a_suspended_job_are_active_until_they_are_gone(fleet: Fleet) -> None:
+    cluster = await start(fleet)
+    bound = {"template": {"spec": {"nodeName": "one", "containers": [{"name": "m", "image": "m"}]}}}
+    await create(fleet, cluster, worker=bound, launcher=bound)
+    await move(fleet, cluster, "worker", "Running")
+    await move(fleet, cluster, "launcher", "Running")
+    await operated.change(fleet, cluster, MPI_JOB, "pi", {"spec": {"runPolicy": {"suspend": True}}})
+    counts = (await read(cluster))["status"]["replicaStatuses"]
+    assert counts == {"Launcher": {"active": 1}, "Worker": {"active": 2}}
+    await operated.remove_ended_pods(fleet, cluster)
+    counts = (await read(cluster))["status"]["replicaStatuses"]
+    assert counts == {"Launcher": {}, "Worker": {}}
+
+
 @pytest.mark.rule("jobs A.18")
 async def test_a_suspended_job_waits_and_keeps_its_launcher_waiting(fleet: Fleet) -> None:
     cluster = await start(fleet)

@@ -5,7 +5,7 @@ that answers, and with pods that stand in for it.
 from typing import Any
 
 import pytest
-from tests.support import apps, ray
+from tests.support import apps, operated, ray
 from tests.support.ray import FakeRay, worker_group
 
 from fleetqueue.kube.errors import NotFound
@@ -246,6 +246,22 @@ async def test_a_suspended_job_gives_up_all_it_has(fleet: Fleet) -> None:
     assert again["jobDeploymentStatus"] == "Initializing"
     assert again["jobId"] != before["jobId"]
     assert again["rayClusterName"] != before["rayClusterName"]
+
+
+@pytest.mark.rule("jobs A.19")
+async def test_a_job_is_suspended_when_its_pods_are_gone(fleet: Fleet) -> None:
+    cluster = await ray.start(fleet)
+    template = ray.template()
+    template["spec"] |= {"nodeName": "one", "restartPolicy": "Never"}
+    wanted = {"shutdownAfterJobFinishes": True, "submitterPodTemplate": template}
+    await create(fleet, cluster, worker_group(template=template), **wanted)
+    await ray.move(fleet, cluster, "Running")
+    await change(fleet, cluster, {"suspend": True})
+    assert len(await apps.pods(cluster.client)) == 2
+    assert (await phase(cluster))[0] == "Suspending"
+    await operated.remove_ended_pods(fleet, cluster)
+    assert await apps.pods(cluster.client) == []
+    assert (await phase(cluster))[0] == "Suspended"
 
 
 async def test_a_job_created_suspended_makes_nothing(fleet: Fleet) -> None:

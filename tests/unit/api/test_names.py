@@ -28,11 +28,6 @@ QUALIFIED = (
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
-ENVIRONMENT = (
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or "
-    "'.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or "
-    "'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')"
-)
 KEY = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', "
     " or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -71,8 +66,6 @@ IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         (names.label_value, "", []),
         (names.label_value, "a" * 64, ["must be no more than 63 characters"]),
         (names.c_identifier, "_a1", []),
-        (names.env_var_name, "1a", [ENVIRONMENT]),
-        (names.env_var_name, "..a", ["must not start with '..'"]),
         (names.relaxed_env_var_name, "1 a", []),
         (names.relaxed_env_var_name, "", ["environment variable name must be non-empty"]),
         (
@@ -128,13 +121,6 @@ def test_numbers_have_ranges() -> None:
     assert names.port_number(80) == []
     assert names.port_number(0) == ["must be between 1 and 65535, inclusive"]
     assert names.user_id(-1) == ["must be between 0 and 2147483647, inclusive"]
-
-
-def test_annotations_have_a_total_size() -> None:
-    assert names.annotations_size({"a": "x" * (256 * 1024 - 1)}) == []
-    assert names.annotations_size({"a": "x" * (256 * 1024)}) == [
-        "annotations size 262145 is larger than limit 262144"
-    ]
 
 
 def test_a_prefix_may_be_a_dot() -> None:

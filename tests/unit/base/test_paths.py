@@ -71,14 +71,6 @@ def test_setting_by_copy_leaves_the_input_and_shares_the_rest() -> None:
     assert after["spec"]["containers"][1] is before["spec"]["containers"][1]
 
 
-def test_removing_says_whether_anything_was_there() -> None:
-    document = pod()
-    assert paths.remove_in_place(document, "spec.containers[*].image")
-    assert not paths.remove_in_place(document, "spec.containers[*].image")
-    assert paths.remove_in_place(document, "spec.containers[*]")
-    assert document["spec"] == {"containers": []}
-
-
 def test_removing_by_copy_shares_what_stays() -> None:
     before = pod()
     after = paths.without(before, "spec.containers[0]")

@@ -96,20 +96,6 @@ def test_idle_waiters_wake_one_by_one() -> None:
     assert run(main()) == ["first is done", "second wakes"]
 
 
-def test_next_timer_ignores_cancelled_ones() -> None:
-    async def main() -> tuple[float | None, float | None]:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualTimeLoop)
-        early = loop.call_later(5, int)
-        late = loop.call_later(7, int)
-        early.cancel()
-        found = loop.next_timer()
-        late.cancel()
-        return found, loop.next_timer()
-
-    assert run(main()) == (7.0, None)
-
-
 def test_time_stands_still_while_a_thread_works() -> None:
     async def main() -> tuple[str, float, bool]:
         release = threading.Event()

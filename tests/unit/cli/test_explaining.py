@@ -39,6 +39,11 @@ CHECK = {"name": "autoscaler", "state": "Pending", "message": "3 nodes come"}
             id="failed",
         ),
         pytest.param(
+            workload(condition("Finished", message="done"), clusterName="worker-1"),
+            ["job/x has finished on worker-1: done"],
+            id="finished on a worker",
+        ),
+        pytest.param(
             workload(condition("Finished", reason="Succeeded")),
             ["job/x has finished"],
             id="finished without a word",

@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from fleetqueue.cli.fleets import found_running, next_steps, to_start
+from fleetqueue.base import documents
+from fleetqueue.cli.commands.down import down
+from fleetqueue.cli.fleets import access, found_running, next_steps, to_start
 from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import Directory, Member, Record
 
@@ -57,3 +60,38 @@ def test_a_fleet_without_one_of_its_clusters_is_not_said_to_run(home: Directory)
     assert raised.value.exit_code == 1
     home.pid_file("worker-1").write_text(f"{os.getpid()}\n")
     assert found_running(home) == FURNISHED
+
+
+@pytest.mark.parametrize("text", [None, "", "garbage", "{", "kind: Config"])
+def test_a_kubeconfig_that_was_lost_or_damaged_is_made_again(
+    home: Directory, text: str | None
+) -> None:
+    home.pid_file("worker-1").write_text(f"{os.getpid()}\n")
+    for each in FURNISHED.members:
+        cluster = {"name": "fleetqueue", "cluster": {"server": each.url}}
+        one = {"clusters": [cluster], "users": [{"name": "admin", "user": {"token": each.name}}]}
+        home.data_of(each.name).mkdir()
+        (home.data_of(each.name) / "kubeconfig").write_text(documents.dump(one))
+    if text is not None:
+        home.kubeconfig.write_text(text)
+
+    found_running(home)
+
+    assert access(home.kubeconfig, "worker-1").token == "worker-1"
+    mine = home.kubeconfig.read_text().replace("current-context: manager", "current-context: other")
+    home.kubeconfig.write_text(mine)
+    found_running(home)
+    assert home.kubeconfig.read_text() == mine
+
+
+def test_what_is_to_be_typed_is_for_a_shell() -> None:
+    lines = next_steps(Directory(Path("/a place/it's")), FURNISHED)
+    quoted = "'/a place/it'\"'\"'s"
+    assert f"  export KUBECONFIG={quoted}/kubeconfig'" in lines
+    assert lines[-1] == f"  fleetqueue down --dir {quoted}'"
+
+
+def test_a_directory_without_a_name_is_none() -> None:
+    refused = CliRunner().invoke(down, ["--dir", ""])
+    assert refused.exit_code == 2
+    assert "Invalid value for '--dir': it is empty" in refused.output

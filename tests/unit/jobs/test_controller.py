@@ -326,6 +326,25 @@ def test_no_more_pods_are_reclaimed_than_there_are() -> None:
     assert [each.manager for each in steps(plan, Apply)] == ["kueue-job-controller-PodsReady"]
 
 
+@pytest.mark.rule("kueue 3.9", "kueue 9.9")
+def test_pods_are_reclaimed_anew_when_an_elastic_job_shrinks() -> None:
+    """Of four indexes two are done and one pod runs at a time: nothing is given back of that."""
+    elastic = {"kueue.x-k8s.io/elastic-job": "true"}
+    spec = {"completions": 4, "completionMode": "Indexed"}
+    status = {"succeeded": 2, "completedIndexes": "0,1", "active": 1}
+    workload = admitted(created(job(spec={**spec, "parallelism": 4}, annotations=elastic)))
+    workload["spec"]["podSets"][0]["count"] = 1
+    workload["status"]["reclaimablePods"] = [{"name": "main", "count": 2}]
+    shrunk = {**spec, "parallelism": 1, "suspend": False}
+    given = job(spec=shrunk, status=status, annotations=elastic)
+    [step] = [
+        each
+        for each in steps(decide(given, workload), Apply)
+        if each.manager == "kueue-reclaimable-pods"
+    ]
+    assert step.obj["status"] == {"reclaimablePods": []}
+
+
 @pytest.mark.rule("kueue 3.7")
 def test_readiness_is_not_told_where_nobody_waits_for_it() -> None:
     off = with_settings(waits_for_pods_ready=False)

@@ -80,6 +80,18 @@ def test_slices(picture: str, count: int, answer: str) -> None:
     assert told(picture, count) == answer
 
 
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_of_one_second_whoever_replaces_another_is_younger(order: str) -> None:
+    """Times have no more than seconds, and a uid says nothing."""
+    made = slices("a3rf b5r>a c6r>b")
+    for each in made:
+        each["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        each["metadata"]["uid"] = f"uid-{order.index(each['metadata']['name'])}"
+    found = arrange(made, {"main": 6})
+    assert found.current is made[2]
+    assert found.finished == [(made[1], "WorkloadSliceReplaced")]
+
+
 def test_all_slices_carry_the_name_of_the_first() -> None:
     first = slice_annotations("a", None)
     assert first == {

@@ -250,6 +250,11 @@ NEW = {
         job(labels={f"{K}/max-exec-time-seconds": "x"}),
         f'{MAX_PATH}: Invalid value: "x": strconv.Atoi: parsing "x": invalid syntax',
     ),
+    "a time that no number holds": (
+        job(labels={f"{K}/max-exec-time-seconds": "9" * 20}),
+        f'{MAX_PATH}: Invalid value: "{"9" * 20}": strconv.Atoi:'
+        f' parsing "{"9" * 20}": value out of range',
+    ),
     "no time at all": (
         job(labels={f"{K}/max-exec-time-seconds": "0"}),
         f"{MAX_PATH}: Invalid value: 0: should be greater than 0",

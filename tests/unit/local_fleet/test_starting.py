@@ -93,3 +93,11 @@ def test_a_dashboard_is_the_managers(tmp_path: Path) -> None:
         options_of(Directory(tmp_path), record, each).dashboard_port for each in record.members
     ]
     assert ports == [8090, 0]
+
+
+@pytest.mark.parametrize("option", ["config", "images"])
+def test_a_file_that_is_no_text_is_told_as_such(tmp_path: Path, option: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"\xff\x00")
+    with pytest.raises(UserError, match=f"--{option} {file}: this is not a text file"):
+        check(Record(config=str(file)) if option == "config" else Record(images=str(file)))

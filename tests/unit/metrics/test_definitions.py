@@ -105,10 +105,10 @@ PLACEMENT_TABLE = {
         "scheduling_active_workers": [],
         "fleet_workload_max_concurrent_reconciles": ["controller"],
         "fleet_workload_active_workers": ["controller"],
-        "join_result_counter": ["result"],
-        "leave_result_counter": ["result"],
     },
     "counter": {
+        "join_result_counter": ["result"],
+        "leave_result_counter": ["result"],
         "fleet_workload_reconcile_total": ["controller", "result"],
         "fleet_workload_reconcile_errors_total": ["controller"],
         "fleet_work_processing_requests_total": WORK_RESULTS,

@@ -119,3 +119,16 @@ async def test_the_text_is_the_same_when_a_thread_writes_it() -> None:
     told = (await metrics.exposed()).decode()
 
     assert 'kueue_admission_attempts_total{replica_role="standalone",result="success"} 1.0' in told
+
+
+@pytest.mark.rule("kubefleet 10.1")
+def test_a_counter_may_have_another_end_of_its_name() -> None:
+    metrics = Metrics()
+    metrics.sources.append(lambda: [("join_result_counter", ("success",), 2.0)])
+
+    told = [each for each in metrics.text().decode().splitlines() if "join_result" in each]
+    assert told == [
+        "# HELP join_result_counter How often a member joined.",
+        "# TYPE join_result_counter counter",
+        'join_result_counter{result="success"} 2.0',
+    ]

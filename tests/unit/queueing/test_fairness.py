@@ -5,8 +5,8 @@ from math import inf
 import pytest
 
 from fleetqueue.api.quantity import Quantity
-from fleetqueue.queueing.amounts import AMOUNT_MAX, Amounts
-from fleetqueue.queueing.fairness import Share, Tournament, next_entry, share
+from fleetqueue.queueing.amounts import AMOUNT_MAX
+from fleetqueue.queueing.fairness import Share, Tournament, share
 from fleetqueue.queueing.reading_queues import read_weight
 from fleetqueue.queueing.settings import FairSharing, Settings
 from fleetqueue.queueing.workload import Workload
@@ -285,20 +285,8 @@ def test_admissions_alternate_so_that_shares_stay_level() -> None:
     came = ""
     while any(waiting.values()):
         heads = [entries[0] for entries in waiting.values() if entries]
-        index = next_entry(found.state, heads, Workload.usage, lambda entry: entry)
-        head = heads[index]
+        head = next(Tournament(found.state, heads, Workload.usage, lambda entry: entry))
         found.state.node(head.cluster_queue).add(head.usage())
         waiting[head.cluster_queue].pop(0)
         came += head.cluster_queue
     assert came == "abc" * 4
-
-
-@pytest.mark.rule("kueue 7.5")
-def test_the_next_entry_alone_is_told_by_its_index() -> None:
-    found = quota_tree(POOL, FAIR).using("a=3")
-    asked: list[tuple[str, Amounts]] = [
-        ("x@a", {("default", "gpu"): 1}),
-        ("y@b", {("default", "gpu"): 1}),
-    ]
-    index = next_entry(found.state, asked, lambda each: each[1], lambda each: workload(each[0]))
-    assert index == 1

@@ -6,7 +6,7 @@ import pytest
 
 from fleetqueue.runtime.job_ports import JobName, PortsOfJobs, job_of
 from fleetqueue.runtime.port_claims import PortClaims
-from fleetqueue.runtime.ports import PodPorts, map_variables
+from fleetqueue.runtime.ports import PodPorts, map_arguments, map_variables
 
 pytestmark = pytest.mark.rule("jobs C.6")
 Object = dict[str, Any]
@@ -71,6 +71,23 @@ def test_two_jobs_at_once_have_different_ones(ports: PortsOfJobs, machine: Machi
     assert told(ports.join(pod("b-1", job="b"), "127.1.0.3")) == second, "all its pods the same"
     other = PortsOfJobs(machine.claims())
     assert told(other.join(pod("c-0", job="a"), "127.2.0.1")) not in (first, second)
+
+
+def test_what_comes_later_is_told_where_the_job_listens(ports: PortsOfJobs) -> None:
+    """Such as a command that is executed in a pod: a port that the job's processes were not told,
+    because it is built into them, is not moved either.
+    """
+    told(ports.join(pod("a-0"), "127.1.0.1"))
+    told(ports.join(pod("a-0"), "127.1.0.1"), 8080)
+    second = ports.join(pod("b-0", job="b"), "127.1.0.2")
+    moved = told(second)
+    assert second is not None
+    later = second.settled()
+    asked = ("curl", "http://127.1.0.2:8080/exit", "http://127.1.0.2:29500")
+    found = ("curl", "http://127.1.0.2:8080/exit", f"http://127.1.0.2:{moved}")
+    assert map_arguments(asked, later) == found
+    assert ports.used_port("127.1.0.2", 8080) == 8080, "and nobody is led elsewhere by that"
+    assert map_arguments(asked, second) != found
 
 
 def test_ports_are_free_again_when_the_last_pod_has_ended(ports: PortsOfJobs) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 
 from fleetqueue.admission import counting, kinds
 from fleetqueue.admission.controllers.in_use import kept
+from fleetqueue.admission.controllers.sharing import follow_shares
+from fleetqueue.admission.controllers.workload import is_other
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.pacing import Pace, told
 from fleetqueue.api.meta import Key
@@ -28,6 +30,10 @@ def cluster_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
     def of_workload(source: Source, obj: Object) -> Iterable[Key]:
         return [Key("", name) for name in queues_of(ledger, obj)]
 
+    def of_local(source: Source, obj: Object) -> Iterable[Key]:
+        name = (obj.get("spec") or {}).get("clusterQueue")
+        return [Key("", name)] if name else []
+
     def using(kind: Resource, find: Callable[[str], list[str]]) -> Follow:
         def parents(source: Source, obj: Object) -> Iterable[Key]:
             return [Key("", name) for name in find(obj["metadata"]["name"])]
@@ -40,9 +46,11 @@ def cluster_queue_operator(ledger: Ledger, pace: Pace) -> Operator:
         decide,
         follows=(
             Follow(kinds.WORKLOAD, of_workload, after=later),
+            Follow(kinds.LOCAL_QUEUE, of_local, when=is_other, after=later),
             using(kinds.RESOURCE_FLAVOR, ledger.queues_with_flavor),
             using(kinds.ADMISSION_CHECK, ledger.queues_with_check),
             using(kinds.TOPOLOGY, ledger.queues_with_topology),
+            *follow_shares(ledger, ledger.state.tree.queues_below, later),
         ),
         manager="kueue",
         decides_deletion=True,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fleetqueue.admission import kinds
 from fleetqueue.admission.controllers.cluster_queue import queues_of
+from fleetqueue.admission.controllers.sharing import follow_shares
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.pacing import Pace
 from fleetqueue.api.meta import Key
@@ -43,11 +44,17 @@ def cohort_operator(ledger: Ledger, pace: Pace) -> Operator:
         }
         return [Key("", name) for name in sorted(found)]
 
+    def below(root: Node) -> Iterable[Node]:
+        return [node for node in ledger.state.tree.cohorts.values() if node.root is root]
+
     return Operator(
         NAME,
         kinds.COHORT,
         decide,
-        follows=(Follow(kinds.WORKLOAD, above, after=later),),
+        follows=(
+            Follow(kinds.WORKLOAD, above, after=later),
+            *follow_shares(ledger, below, later),
+        ),
         manager="kueue",
         workers=1,
     )

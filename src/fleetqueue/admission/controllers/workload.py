@@ -42,7 +42,7 @@ def workload_operator(ledger: Ledger, settings: LifeSettings, lists: CheckLists)
         return ledger.devices.users(key_of(obj))
 
     follows = [
-        Follow(kinds.LOCAL_QUEUE, of_local, when=_spec_changed),
+        Follow(kinds.LOCAL_QUEUE, of_local, when=is_other),
         Follow(kinds.CLUSTER_QUEUE, of_queue, when=matters),
     ]
     if ledger.devices.rules.has_mappings:
@@ -83,7 +83,7 @@ def local_place(ledger: Ledger, workload: Object) -> Place:
     known = ledger.local_queues.get(Key(key_of(workload).namespace, name))
     if known is None:
         return Place(name)
-    return Place(name, True, not known.is_stopped, stop_policy=known.stop_policy)
+    return Place(name, True, not known.is_stopped, known.is_terminating, known.stop_policy)
 
 
 def queue_place(ledger: Ledger, name: str) -> Place:
@@ -113,16 +113,19 @@ def checks_for(queue: ClusterQueue, workload: Object) -> tuple[str, ...]:
     )
 
 
-def _spec_changed(old: Object | None, new: Object | None) -> bool:
-    return old is None or new is None or old.get("spec") != new.get("spec")
+def is_other(old: Object | None, new: Object | None) -> bool:
+    """Its spec, or its end."""
+    if old is None or new is None or old.get("spec") != new.get("spec"):
+        return True
+    before, after = (each["metadata"].get("deletionTimestamp") for each in (old, new))
+    return bool(before != after)
 
 
 def matters(old: Object | None, new: Object | None) -> bool:
     """Its spec, its end, or whether it is active; its counters do not matter."""
-    if old is None or new is None or _spec_changed(old, new):
+    if old is None or new is None or is_other(old, new):
         return True
-    before, after = (each["metadata"].get("deletionTimestamp") for each in (old, new))
-    return bool(before != after) or _active(old) != _active(new)
+    return _active(old) != _active(new)
 
 
 def _active(obj: Object) -> str:

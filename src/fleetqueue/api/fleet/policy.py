@@ -39,17 +39,6 @@ class TolerationOperator(StrEnum):
     EXISTS = "Exists"
 
 
-class PropertyOperator(StrEnum):
-    """How a property compares with a value; the schema leaves the field free."""
-
-    GREATER = "Gt"
-    GREATER_OR_EQUAL = "Ge"
-    EQUAL = "Eq"
-    NOT_EQUAL = "Ne"
-    LESS = "Lt"
-    LESS_OR_EQUAL = "Le"
-
-
 class PropertySelectorRequirement(Model):
     """One comparison of a property with a value."""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from fleetqueue.api import selectors
 from fleetqueue.base import codec
 
 Json = Mapping[str, Any]
@@ -36,16 +37,7 @@ def override_selector(selector: Json) -> str:
 
 
 def label_selector(selector: Json | None) -> str:
-    if selector is None:
-        return "nil"
-    labels = selector.get("matchLabels") or {}
-    expressions = selector.get("matchExpressions") or []
-    shown_labels = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    shown_expressions = "".join(f"{_expression(one)}," for one in expressions)
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{shown_labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{shown_expressions}}},}}"
-    )
+    return "nil" if selector is None else selectors.shown(selector)
 
 
 def cluster_selector_term(term: Json) -> str:
@@ -93,12 +85,6 @@ def owner_references(references: Iterable[Json]) -> str:
     return f"[{' '.join(_owner(one) for one in references)}]"
 
 
-def aggregate(errors: Iterable[str]) -> str:
-    """Several errors in one text, none of them twice."""
-    unique = list(dict.fromkeys(errors))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
-
-
 def client_error(cause: str) -> str:
     return f"failed to process the request due to a client error: {cause}"
 
@@ -113,14 +99,6 @@ def value(found: Any) -> str:
 
 def _record(**fields: str) -> str:
     return f"{{{' '.join(f'{name}:{shown}' for name, shown in fields.items())}}}"
-
-
-def _expression(one: Json) -> str:
-    values = " ".join(one.get("values") or [])
-    return (
-        f"LabelSelectorRequirement{{Key:{one.get('key', '')},"
-        f"Operator:{one.get('operator', '')},Values:[{values}],}}"
-    )
 
 
 def _pointer(target: object | None) -> str:

@@ -43,6 +43,7 @@ CONDITIONS = (
 """The conditions that `MANAGER` owns, in the order in which it writes them."""
 
 _NOMINATED = "nominatedClusterNames"
+_UPDATES = "podSetUpdates"
 FIELDS = (
     "admission",
     "requeueState",
@@ -288,6 +289,8 @@ def release(
 ) -> Json:
     """No quota is held any more."""
     made = with_condition(workload, QUOTA_RESERVED, False, reason, message, now)
+    if checks := checks_of(made):
+        made = changed(made, admissionChecks=[_without_emptied(check) for check in checks])
     return settle_admitted(changed(made, admission=None), now, wording)
 
 
@@ -402,7 +405,16 @@ def _reset_check(check: Json, now: datetime) -> Json:
         reset["requeueAfterSeconds"] = check["requeueAfterSeconds"]
     if state == "Retry":
         reset["retryCount"] = (check.get("retryCount") or 0) + 1
+    if check.get(_UPDATES):
+        # The check's own controller wrote them: they go by being taken over, empty.
+        reset[_UPDATES] = []
     return reset
+
+
+def _without_emptied(check: Json) -> Json:
+    """What was taken over by an eviction is left out, now that it is nobody else's."""
+    kept = {name: value for name, value in check.items() if name != _UPDATES}
+    return check if check.get(_UPDATES) else kept
 
 
 def _closed(gate: Json, now: datetime) -> Json:

@@ -7,16 +7,17 @@ from fleetqueue.api.kueue.labels import RESOURCE_IN_USE_FINALIZER
 from fleetqueue.base import codec
 
 Json = dict[str, Any]
-CHOICES = {
+CHOICES: dict[str, str | None] = {
     "queueingStrategy": "BestEffortFIFO",
     "stopPolicy": "None",
     "flavorFungibility.whenCanBorrow": "MayStopSearch",
     "flavorFungibility.whenCanPreempt": "TryNextFlavor",
+    "flavorFungibility.preference": None,
     "preemption.reclaimWithinCohort": "Never",
     "preemption.withinClusterQueue": "Never",
     "preemption.borrowWithinCohort.policy": "Never",
 }
-"""What an empty word means in the spec of a ClusterQueue."""
+"""What an empty word means in the spec of a ClusterQueue; None: nothing is said."""
 
 
 def defaulted(obj: Json, partial_admission: bool = True) -> Json:
@@ -44,7 +45,11 @@ def _complete_queue(queue: Json) -> None:
         found: Any = queue.get("spec")
         for each in parents:
             found = found.get(each) if isinstance(found, dict) else None
-        if isinstance(found, dict) and found.get(name) == "":
+        if not isinstance(found, dict) or found.get(name) != "":
+            continue
+        if default is None:
+            del found[name]
+        else:
             found[name] = default
 
 

@@ -1,13 +1,11 @@
 """visibility.kueue.x-k8s.io: the workloads that wait in a queue, in order; both versions alike."""
 
 from dataclasses import replace
-from typing import Annotated
 
 from fleetqueue.api.kinds import Kind, Resource
-from fleetqueue.api.markers import Doc
 from fleetqueue.api.meta import ObjectMeta
 from fleetqueue.api.model import Model, sent
-from fleetqueue.api.scalars import Int32, Int64
+from fleetqueue.api.scalars import Int32
 
 GROUP = "visibility.kueue.x-k8s.io"
 LIMIT_DEFAULT = 1000
@@ -39,10 +37,3 @@ class PendingWorkloadsSummaryV1Beta1(
     """The same under the older version."""
 
     items: list[PendingWorkload]
-
-
-class PendingWorkloadOptions(Model):
-    """The page that a request asks for."""
-
-    offset: Annotated[Int64, Doc("Negative counts as zero.")] = 0
-    limit: Annotated[Int64, Doc("Negative counts as zero; at most LIMIT_MAX.")] = LIMIT_DEFAULT

@@ -34,6 +34,16 @@ def is_elastic(obj: Json) -> bool:
     return annotations_of(obj).get(labels.ELASTIC_JOB) == "true"
 
 
+def scaled_down(obj: Json) -> set[str]:
+    """Pod sets of an elastic workload that ask for fewer pods than they were admitted with."""
+    if not is_elastic(obj):
+        return set()
+    admission = (obj.get("status") or {}).get("admission") or {}
+    assignments = admission.get("podSetAssignments") or []
+    admitted = {each["name"]: each.get("count") or 0 for each in assignments}
+    return {name for name, count in pod_set_counts(obj).items() if count < admitted.get(name, 0)}
+
+
 def is_replacement(obj: Json) -> bool:
     """Whether the workload takes the place of an older slice of the same job."""
     return bool(annotations_of(obj).get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR))

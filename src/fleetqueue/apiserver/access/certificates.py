@@ -35,14 +35,14 @@ class Authority:
         self._clock = clock
 
     @classmethod
-    def load_or_create(cls, directory: Path, clock: Clock) -> "Authority":
+    def load_or_create(cls, directory: Path, clock: Clock, name: str = "fleetqueue") -> "Authority":
         kept = _load(directory, _AUTHORITY, clock.now())
         if kept is not None:
             return cls(kept[0], directory, clock)
         # Slow to load, and needed by the first start alone.
         from fleetqueue.apiserver.access import issuing
 
-        pair = issuing.make_authority(clock.now(), AUTHORITY_LIFE)
+        pair = issuing.make_authority(clock.now(), AUTHORITY_LIFE, name)
         _save(directory, _AUTHORITY, pair)
         return cls(pair, directory, clock)
 
@@ -81,13 +81,6 @@ class Authority:
         from fleetqueue.apiserver.access import issuing
 
         return issuing.sign(self._pair, user, groups, names, self._clock.now(), life)
-
-    def needs_renewal(self, pair: KeyPair) -> bool:
-        """Whether a long-running server should ask for its certificate again."""
-        from fleetqueue.apiserver.access import issuing
-
-        about = issuing.inspect(pair, self.certificate)
-        return about is None or not _is_fresh(about, self._clock.now())
 
     def _keep(self, name: str, pair: KeyPair) -> KeyPair:
         _save(self._directory, name, pair, self.certificate)

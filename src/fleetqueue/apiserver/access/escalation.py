@@ -6,9 +6,10 @@ Whoever holds `escalate` on roles or `bind` on the role that is bound may do it 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.attributes import Attributes, quote, quote_all
-from fleetqueue.apiserver.access.rbac import GROUP, Rbac, aggregate, missing_roles
+from fleetqueue.apiserver.access.rbac import GROUP, Rbac, missing_roles
 from fleetqueue.apiserver.access.rules import Rule, compact, decode_rules, uncovered
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.problems import ApiError

@@ -36,11 +36,6 @@ class Gate:
     def allowed(self, attributes: Attributes) -> Decision:
         return self.rbac.allowed(attributes)
 
-    def require(self, attributes: Attributes) -> None:
-        decision = self.rbac.allowed(attributes)
-        if not decision.allowed:
-            raise refusal(attributes, decision.reason)
-
 
 def attributes_of(user: User, route: Route, request: Request) -> Attributes:
     if not route.is_resource:

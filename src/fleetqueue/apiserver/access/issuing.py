@@ -15,12 +15,11 @@ from fleetqueue.base import certificates
 from fleetqueue.base.certificates import Holder, Pem, Span
 
 _BACKDATED = timedelta(minutes=5)
-_AUTHORITY_NAME = "fleetqueue"
 
 
-def make_authority(now: datetime, life: timedelta) -> KeyPair:
+def make_authority(now: datetime, life: timedelta, name: str = "fleetqueue") -> KeyPair:
     """A certificate that signs itself and others."""
-    return KeyPair(*certificates.make_authority(_AUTHORITY_NAME, _span(now, life)))
+    return KeyPair(*certificates.make_authority(name, _span(now, life)))
 
 
 def sign(

@@ -21,7 +21,6 @@ SECRET_TYPE = "kubernetes.io/service-account-token"
 NAME_ANNOTATION = "kubernetes.io/service-account.name"
 UID_ANNOTATION = "kubernetes.io/service-account.uid"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
-LAST_USED = "kubernetes.io/legacy-token-last-used"
 
 _CLAIM = "kubernetes.io/serviceaccount/"
 

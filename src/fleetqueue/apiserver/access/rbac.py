@@ -7,6 +7,7 @@ with a resource is worked out once and kept until a role or binding changes.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.attributes import Attributes, Decision, quote
 from fleetqueue.apiserver.access.rules import Rule, decode_rules
@@ -172,11 +173,6 @@ def missing_roles(grants: tuple[Grant, ...], resource: str = "") -> list[str]:
         else:
             texts.append(f"unsupported role reference kind: {quote(binding.role_kind)}")
     return list(dict.fromkeys(texts))
-
-
-def aggregate(texts: list[str]) -> str:
-    """Several errors as one text, as apimachinery joins them."""
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _work_out(grants: tuple[Grant, ...], attributes: Attributes) -> _Access:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fleetqueue.api import selectors
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.apiserver import field_errors as fields
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.attributes import Attributes, Decision
-from fleetqueue.apiserver.access.rbac import Rbac, aggregate
+from fleetqueue.apiserver.access.rbac import Rbac
 from fleetqueue.apiserver.access.users import User, from_spec
 from fleetqueue.apiserver.builtin import selectors as selector_rules
 from fleetqueue.apiserver.field_errors import FieldError

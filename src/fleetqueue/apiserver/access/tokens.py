@@ -25,7 +25,6 @@ from fleetqueue.apiserver.access.users import (
 Object = Mapping[str, Any]
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
-OPENID_PATH = "/.well-known/openid-configuration"
 JWKS_PATH = "/openid/v1/jwks"
 INVALIDATED = "service account token has been invalidated"
 

@@ -31,8 +31,6 @@ class User:
 
 
 ANONYMOUS = User(ANONYMOUS_NAME, groups=(UNAUTHENTICATED,))
-SYSTEM_MASTERS = User("system:apiserver", groups=(MASTERS, AUTHENTICATED))
-"""The server itself: the in-process door of its own controllers."""
 
 
 def authenticated(user: User) -> User:

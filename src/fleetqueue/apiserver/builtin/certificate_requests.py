@@ -14,8 +14,6 @@ from fleetqueue.apiserver.strategy import Aspect, Object, Strategy
 GROUP = "certificates.k8s.io"
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 SECONDS_MIN = 600
-SEGMENT_LENGTH_MAX = 63
-SIGNER_LENGTH_MAX = 571
 USAGES = frozenset(
     {
         "any",

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fleetqueue.api.pods.images import default_pull_policy
 from fleetqueue.apiserver.builtin import pod_resources
-from fleetqueue.apiserver.builtin.images import default_pull_policy
 
 Object = dict[str, Any]
 

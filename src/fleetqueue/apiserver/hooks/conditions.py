@@ -62,8 +62,9 @@ def program(expression: str) -> "cel.Program":
 def variables(operation: Operation) -> Object:
     """What expressions see of a write."""
     call = operation.call
+    seen = operation.kind or (operation.group, call.version.name, call.version.kind)
     request = {
-        "kind": {"group": operation.group, "version": call.version.name, "kind": call.version.kind},
+        "kind": dict(zip(("group", "version", "kind"), seen, strict=True)),
         "resource": {
             "group": operation.group,
             "version": call.version.name,

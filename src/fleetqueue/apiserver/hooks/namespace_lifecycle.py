@@ -7,6 +7,8 @@ from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 
 IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
+ACCESS_REVIEWS = ("authorization.k8s.io", "localsubjectaccessreviews")
+"""May be asked about any namespace: who may do what does not depend on whether it is there."""
 
 
 class NamespaceLifecycle(Hook):
@@ -21,7 +23,8 @@ class NamespaceLifecycle(Hook):
             return
         if not operation.call.resource.namespaced or operation.verb not in ("CREATE", "UPDATE"):
             return
-        if operation.verb == "CREATE" and not operation.subresource:
+        is_question = (operation.group, operation.resource) == ACCESS_REVIEWS
+        if operation.verb == "CREATE" and not operation.subresource and not is_question:
             homes.check_namespace(self._core, operation.call, operation.name)
 
     def _check_deletion(self, operation: Operation) -> None:

@@ -2,12 +2,12 @@
 
 import asyncio
 import base64
-import errno
 import ssl
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fleetqueue.apiserver import bodies
 from fleetqueue.apiserver.core import Core
+from fleetqueue.apiserver.reaching import CallFailed, go_words, service_address
 from fleetqueue.base import codec
 
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ Object = dict[str, Any]
 
 SECONDS_DEFAULT = 10
 ANSWER_BYTES_MAX = 8 * 1024 * 1024
-
-
-class CallFailed(Exception):
-    """The webhook gave no usable answer; the words are those a Go client would use."""
 
 
 class Target(NamedTuple):
@@ -65,15 +61,8 @@ class HttpsRemote:
                     allow_redirects=False,
                 ) as response:
                     return response.status, await _whole(response.content)
-        except TimeoutError as error:
-            raise CallFailed("context deadline exceeded") from error
-        except aiohttp.ClientConnectorCertificateError as error:
-            why = "x509: certificate signed by unknown authority"
-            raise CallFailed(f"tls: failed to verify certificate: {why}") from error
-        except aiohttp.ClientConnectorError as error:
-            raise CallFailed(_dial_error(error.host, error.port, error.os_error)) from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise CallFailed(str(error)) from error
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            raise CallFailed(go_words(error)) from error
 
     async def close(self) -> None:
         if self._session is not None:
@@ -88,17 +77,6 @@ class HttpsRemote:
                 context.load_verify_locations(cadata=bundle.decode())
             self._contexts[bundle] = context
         return context
-
-
-def _dial_error(host: str, port: int | None, error: OSError) -> str:
-    if isinstance(error, ConnectionRefusedError) or error.errno == errno.ECONNREFUSED:
-        return f"dial tcp {_joined(host, port)}: connect: connection refused"
-    return f"dial tcp {_joined(host, port)}: {error.strerror or error}"
-
-
-def _joined(host: str, port: int | None) -> str:
-    """Host and port as URLs have them: an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _whole(content: "aiohttp.StreamReader") -> bytes:
@@ -123,43 +101,8 @@ def find_target(core: Core, client: Object, default_path: str = "") -> Target:
     port, path = service.get("port") or 443, service.get("path") or default_path
     host = f"{name}.{namespace}.svc"
     url = f"https://{host}:{port}/{path.lstrip('/')}"
-    address = _service_address(core, namespace, name, port)
+    address = service_address(core, namespace, name, port)
     return Target(url, f"https://{address}/{path.lstrip('/')}", host, bundle)
-
-
-def _service_address(core: Core, namespace: str, name: str, port: int) -> str:
-    service = core.get("services", f"{namespace}/{name}")
-    if service is None:
-        raise CallFailed(f'service "{name}" not found')
-    spec = service.get("spec") or {}
-    if spec.get("type") == "ExternalName":
-        return _joined(spec["externalName"], port)
-    wanted = next((p for p in spec.get("ports") or () if p["port"] == port), None)
-    if wanted is None:
-        raise CallFailed(f'service port {port} not found for service "{name}"')
-    found = _endpoint(core, namespace, name, wanted.get("name") or "")
-    if found is None:
-        raise CallFailed(f'no endpoints available for service "{name}"')
-    return found
-
-
-def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | None:
-    slices = "endpointslices.discovery.k8s.io"
-    for key in core.store.table(slices).select(f"{namespace}/"):
-        part = core.get(slices, key)
-        labels = (part or {}).get("metadata", {}).get("labels") or {}
-        if part is None or labels.get("kubernetes.io/service-name") != name:
-            continue
-        ports = [p for p in part.get("ports") or () if (p.get("name") or "") == port_name]
-        for endpoint in part.get("endpoints") or ():
-            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
-                return _joined(endpoint["addresses"][0], ports[0]["port"])
-    endpoints = core.get("endpoints", f"{namespace}/{name}")
-    for subset in (endpoints or {}).get("subsets") or ():
-        ports = [p for p in subset.get("ports") or () if (p.get("name") or "") == port_name]
-        if ports and subset.get("addresses"):
-            return _joined(subset["addresses"][0]["ip"], ports[0]["port"])
-    return None
 
 
 STATUS_WORDS = {

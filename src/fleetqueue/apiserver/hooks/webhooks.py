@@ -11,7 +11,8 @@ from fleetqueue.apiserver.access.users import user_info
 from fleetqueue.apiserver.core import Core, private
 from fleetqueue.apiserver.hooks import Operation, conditions, remote
 from fleetqueue.apiserver.hooks.matching import matching_version, selected
-from fleetqueue.apiserver.hooks.remote import CallFailed, HttpsRemote, Remote
+from fleetqueue.apiserver.hooks.remote import HttpsRemote, Remote
+from fleetqueue.apiserver.reaching import CallFailed
 from fleetqueue.apiserver.registry import ConvertLater
 from fleetqueue.apiserver.storage import Change
 from fleetqueue.base import codec

@@ -1,11 +1,13 @@
 """Keeps an APIService for every group and version that this server itself serves.
 
-What is built in is noted at the start, what a CRD serves while the CRD is there. Where two groups
-serve the same name, clients prefer the one with the higher priority.
+What is built in is noted at the start, what a CRD serves while the CRD is there, and what others in
+this process answer as soon as they do. Where two groups serve the same name, clients prefer the one
+with the higher priority.
 """
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from fleetqueue.apiserver.bootstrap import MANAGER
@@ -21,6 +23,9 @@ GROUP = "apiregistration.k8s.io"
 TABLE = f"apiservices.{GROUP}"
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
 CUSTOM_PRIORITIES = (1000, 100)
+EXTENSION_PRIORITY = 100
+OWN_PRIORITIES = (20000, 15)
+"""Of the group of APIServices, which has none: it comes before all others."""
 _ALL = "all"
 _GROUP_PRIORITIES = {
     "": 18000,
@@ -56,12 +61,15 @@ _VERSION_PRIORITY = 15
 
 
 class ApiServiceKeeper(WorkingKeeper):
-    """Any change of a CRD or of an APIService may leave one missing, wrong or needless."""
+    """Any change of a CRD, an extension or an APIService may leave one missing, wrong or
+    needless.
+    """
 
     work_name = "API services"
     tables = (TABLE, DEFINITIONS)
 
     def start(self) -> None:
+        self._core.extensions.on_add.append(partial(self._work.add, _ALL))
         self._work.add(_ALL)
 
     def follow(self, changes: Sequence[Change]) -> None:
@@ -93,6 +101,11 @@ class ApiServiceKeeper(WorkingKeeper):
                     yield _built_in(resource.group, version.name)
         for group, name in sorted(custom):
             yield _service(group, name, CUSTOM_PRIORITIES, "true")
+        for extension in self._core.extensions:
+            # Somebody may install what answers the group elsewhere: that is theirs to keep.
+            for rank, name in enumerate(extension.versions):
+                priorities = (EXTENSION_PRIORITY, EXTENSION_PRIORITY - rank)
+                yield _service(extension.name, name, priorities)
 
     async def _keep(self, resource: Resource, live: Object, wanted: Object | None) -> None:
         """Put an automatic one back as it should be; others are their makers' business."""
@@ -111,23 +124,32 @@ class ApiServiceKeeper(WorkingKeeper):
         await self._internal.edit(resource, "", name, restore, manager=MANAGER)
 
 
+def priorities_of(group: str, version: str) -> tuple[int, int]:
+    """Of a group and a version that this server itself serves."""
+    if group == GROUP:
+        return OWN_PRIORITIES
+    if group not in _GROUP_PRIORITIES:
+        return CUSTOM_PRIORITIES
+    version_priority = _VERSION_PRIORITIES.get((group, version), _VERSION_PRIORITY)
+    return _GROUP_PRIORITIES[group], version_priority
+
+
 def _built_in(group: str, version: str) -> Object:
-    priorities = (
-        _GROUP_PRIORITIES[group],
-        _VERSION_PRIORITIES.get((group, version), _VERSION_PRIORITY),
-    )
-    return _service(group, version, priorities, "onstart")
+    return _service(group, version, priorities_of(group, version), "onstart")
 
 
-def _service(group: str, version: str, priorities: tuple[int, int], managed: str) -> Object:
+def _service(group: str, version: str, priorities: tuple[int, int], managed: str = "") -> Object:
     spec: Object = {
         "version": version,
         "groupPriorityMinimum": priorities[0],
         "versionPriority": priorities[1],
     }
+    metadata: Object = {"name": f"{version}.{group}"}
+    if managed:
+        metadata["labels"] = {MANAGED: managed}
     return {
         "kind": "APIService",
         "apiVersion": f"{GROUP}/v1",
-        "metadata": {"name": f"{version}.{group}", "labels": {MANAGED: managed}},
+        "metadata": metadata,
         "spec": {"group": group, **spec} if group else spec,
     }

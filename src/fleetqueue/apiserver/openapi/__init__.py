@@ -8,6 +8,8 @@ import hashlib
 from typing import Any
 
 from fleetqueue.apiserver import problems
+from fleetqueue.apiserver.access.users import User
+from fleetqueue.apiserver.aggregation.openapi import RemoteOpenApi
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.openapi import protobuf, v2, v3
 from fleetqueue.apiserver.request import Request, Response
@@ -22,12 +24,17 @@ V3 = "/openapi/v3/"
 class OpenApi:
     """Answers below /openapi."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, remote: RemoteOpenApi) -> None:
         self._core = core
+        self._remote = remote
         self._generation = -1
         self._documents: dict[str, bytes] = {}
 
-    async def answer(self, request: Request, path: str) -> Response:
+    async def answer(self, request: Request, path: str, user: User) -> Response:
+        await self._remote.refresh()
+        found = await self._remote.answer(request, path, user)
+        if found is not None:
+            return found
         self._forget_changed()
         if path == "/openapi/v3":
             return Response(object=self._index())
@@ -62,7 +69,7 @@ class OpenApi:
             body = self._document(f"{V3}{name}")
             assert body is not None
             paths[name] = {"serverRelativeURL": f"{V3}{name}?hash={_digest(body)}"}
-        return {"paths": paths}
+        return {"paths": {**paths, **self._remote.index()}}
 
     def _document(self, path: str) -> bytes | None:
         body = self._documents.get(path)
@@ -88,7 +95,8 @@ class OpenApi:
         return v3.document(self._core.registry, path.removeprefix(V3))
 
     def _whole(self) -> Object:
-        return self._core.extensions.complete(v2.document(self._core.registry))
+        own = self._core.extensions.complete(v2.document(self._core.registry))
+        return self._remote.complete(own)
 
 
 def _digest(body: bytes) -> str:

@@ -20,26 +20,6 @@ APPROVAL = "api-approved.kubernetes.io"
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
-def default_crd(crd: dict[str, Any]) -> None:
-    """Fill in the names, the conversion and the stored version, in place."""
-    spec = crd.setdefault("spec", {})
-    given = spec.setdefault("names", {})
-    kind = given.get("kind") or ""
-    if not given.get("singular"):
-        given["singular"] = kind.lower()
-    if not given.get("listKind") and kind:
-        given["listKind"] = f"{kind}List"
-    if spec.get("conversion") is None:
-        spec["conversion"] = {"strategy": "None"}
-    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
-    if service is not None and service.get("port") is None:
-        service["port"] = 443
-    status = crd.setdefault("status", {})
-    if not status.get("storedVersions"):
-        stored = [v.get("name") for v in spec.get("versions") or () if v.get("storage")]
-        status["storedVersions"] = stored[:1]
-
-
 def validate_crd(crd: Object, old: Object | None = None) -> list[FieldError]:
     """Everything but the rules of metadata that hold for all kinds."""
     spec, status = crd.get("spec") or {}, crd.get("status") or {}

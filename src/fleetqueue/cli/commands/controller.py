@@ -5,10 +5,11 @@ a hub, with `member` the agent of a member.
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,10 @@ from fleetqueue.base import garbage
 from fleetqueue.base.loops import new_runner
 from fleetqueue.cli import dispatch_flags, flags, hub_flags, member_flags
 from fleetqueue.cli.attaching import CLUSTER, WEBHOOK_URL, attaching, read_options, with_all
+from fleetqueue.cli.paths import TextFile
+
+if TYPE_CHECKING:
+    from fleetqueue.kube.webhook_serving import Reach
 
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Log what the controllers do.")
 
@@ -69,6 +74,7 @@ def controller(
         **options, host=webhook_host, port=webhook_port, leads_alone=not leader_elect
     )
     read = replace(read, kueue=replace(read.kueue, **sent))
+    _warn(unreached(read.reach))
     _run(attached.run(read), verbose or zap_log_level not in QUIET)
 
 
@@ -97,13 +103,15 @@ def hub(
         given, kubeconfig, context, webhook_url, host=webhook_host, port=webhook_port
     )
     _warn(flags.idle(hub_flags.ALL, given))
+    if read.settings.enable_webhook:
+        _warn(unreached(read.reach))
     _run(attached.run(read), verbose)
 
 
 @controller.command()
 @with_all(CLUSTER)
 @click.option("--name", default="", help="Of its MemberCluster.  [default: as the Secret says]")
-@click.option("--node-prices", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--node-prices", type=TextFile(),
               default=None, help="What an hour costs, by machine size, as YAML.")  # fmt: skip
 @flags.options(member_flags.ALL)
 @VERBOSE
@@ -126,6 +134,18 @@ def member(
     read = member_options(given, kubeconfig, context, name, node_prices)
     _warn(flags.idle(member_flags.ALL, given))
     _run(attached.run(read), verbose)
+
+
+def unreached(reach: "Reach") -> list[str]:
+    """Whoever starts it outside of the cluster and forgot the URL finds all writes refused."""
+    from fleetqueue.kube.auth import is_in_cluster
+
+    if reach.url or is_in_cluster(os.environ):
+        return []
+    return [
+        f"the cluster asks webhooks of its Service {reach.namespace}/{reach.service}: unless that "
+        "leads to this process, start it with --webhook-url, and `fleetqueue install` with the same"
+    ]
 
 
 def _warn(lines: list[str]) -> None:

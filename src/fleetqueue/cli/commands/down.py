@@ -17,4 +17,4 @@ def down(directory: Path) -> None:
         click.echo(f"no fleet runs in {home.path}")
         return
     fleets.stop(home)
-    click.echo(f"stopped; `fleetqueue up --dir {home.path}` starts it again with all it had")
+    click.echo(f"stopped; `fleetqueue up {home.option}` starts it again with all it had")

@@ -14,9 +14,9 @@ from fleetqueue.cli.reaching import Asked, containers_of, pods, reaching
 @click.command(
     name="exec",
     help="Run a command in a pod of a job that runs on a worker.\n\n"
-    "As in `fleetqueue exec JOB -- COMMAND`. JOB is a name, or a kind and a name: "
-    "pytorchjob/train. The way there is the manager's: you need the right to read its Workloads, "
-    "its MultiKueueClusters, and the Secret of the worker.",
+    "As in `fleetqueue exec JOB -- COMMAND`. JOB is a name, a kind and a name "
+    "(pytorchjob/train), or workload/NAME. The way there is the manager's: you need the right to "
+    "read its Workloads, its MultiKueueClusters, and the Secret of the worker.",
 )
 @click.argument("job")
 @click.argument("command", nargs=-1, required=True)

@@ -59,14 +59,19 @@ async def told(
     client: "Client", namespace: str, job: str, system_namespace: str, connect: "Connect"
 ) -> list[str]:
     """`connect`: makes clients of workers."""
+    from fleetqueue.cli import unreached
     from fleetqueue.cli.asking import Asking, known_of
     from fleetqueue.cli.explaining import explain
+    from fleetqueue.errors import Unreachable
     from fleetqueue.multikueue.reach.search import Search, kind_and_name
 
     kind, name = kind_and_name(job)
     search = Search(client, namespace, system_namespace)
     lines = list[str]()
-    workloads = await search.workloads(kind, name)
+    try:
+        workloads = await search.workloads(kind, name)
+    except Unreachable as error:
+        raise unreached.without_cluster(job, error) from error
     for workload in workloads:
         title = job if len(workloads) == 1 else f"{job} (workload {workload['metadata']['name']})"
         asking = Asking(client, search, connect, workload, system_namespace)

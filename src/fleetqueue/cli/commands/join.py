@@ -2,12 +2,16 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from fleetqueue.api import names
 from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG, directory_at
+
+if TYPE_CHECKING:
+    from fleetqueue.local_fleet.newcomers import Joined
 
 
 @click.command(
@@ -71,10 +75,7 @@ def join(
         )
     if is_member:
         asyncio.run(fleets.join_fleet(manager, worker, called, server or manager.server, pairs))
-        click.echo(f"joined: MemberCluster/{called}")
-        click.echo(f"watch it join: kubectl get membercluster {called}")
-        click.echo("a cluster of fleetqueue runs its agent by itself; on another one run:")
-        click.echo("  fleetqueue install member; fleetqueue controller member")
+        _tell_member(called)
         return
     if worker.server == manager.server:
         raise click.UsageError(
@@ -86,12 +87,23 @@ def join(
     joined = asyncio.run(
         fleets.join(manager, worker, called, server, pairs, config_name, jobs, is_near=is_near)
     )
+    _tell_worker(called, joined)
+
+
+def _tell_member(name: str) -> None:
+    click.echo(f"joined: MemberCluster/{name}")
+    click.echo(f"watch it join: kubectl get membercluster {name}")
+    click.echo("a cluster of fleetqueue runs its agent by itself; on another one run:")
+    click.echo("  fleetqueue install member; fleetqueue controller member")
+
+
+def _tell_worker(name: str, joined: "Joined") -> None:
     if joined.warning:
         click.echo(f"warning: seen from here, {joined.warning}", err=True)
-    click.echo(f"{'joined' if joined.is_new else 'joined again'}: MultiKueueCluster/{called}")
+    click.echo(f"{'joined' if joined.is_new else 'joined again'}: MultiKueueCluster/{name}")
     for note in joined.notes:
         click.echo(note)
-    click.echo(f"watch it connect: kubectl get multikueuecluster {called}")
+    click.echo(f"watch it connect: kubectl get multikueuecluster {name}")
     click.echo("it takes jobs of the queues that it has too: a LocalQueue of the same name")
 
 

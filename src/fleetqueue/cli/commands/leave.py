@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from fleetqueue.cli.fleets import DIRECTORY, MANAGER_CONTEXT, MANAGER_KUBECONFIG, directory_at
+from fleetqueue.errors import UserError
 
 FORGET = "on the member: kubectl -n fleet-system delete secret/hub-kubeconfig-secret"
 CLEAN_UP = (
@@ -60,7 +61,7 @@ def leave(
         return
     told = asyncio.run(fleets.leave(manager, name, config_name, is_forced=is_forced))
     if not told:
-        raise click.ClickException(f'the manager has no worker "{name}"')
+        raise UserError(f'the manager has no worker "{name}"')
     for each in told:
         click.echo(each)
     click.echo("to remove the manager's account, run on the worker:")
@@ -70,6 +71,6 @@ def leave(
 
 def _leave_fleet(name: str, told: list[str]) -> None:
     if not told:
-        raise click.ClickException(f'the hub has no member "{name}"')
+        raise UserError(f'the hub has no member "{name}"')
     for each in told:
         click.echo(each)

@@ -14,10 +14,11 @@ FOLLOW_SECONDS_MAX = 365 * 24 * 3600.0
 
 @click.command(
     help="Print the logs of a job that runs, or ran, on a worker.\n\n"
-    "JOB is a name, or a kind and a name: pytorchjob/train. The way there is the manager's: you "
-    "need the right to read its Workloads, its MultiKueueClusters, and the Secret of the worker. "
-    "Logs of a job that is over are the manager's, where that is one of `fleetqueue up` or `serve`."
-    " Why a container has not started is told on standard error; the exit code is 1 where none ran."
+    "JOB is a name, a kind and a name (pytorchjob/train), or workload/NAME. The way there is the "
+    "manager's: you need the right to read its Workloads, its MultiKueueClusters, and the Secret "
+    "of the worker. Logs of a job that is over are the manager's, where that is one of `fleetqueue "
+    "up` or `serve`. Why a container has not started is told on standard error; the exit code is 1 "
+    "where none ran."
 )
 @click.argument("job")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the containers have ended.")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fleetqueue.base import log_lines
 from fleetqueue.base.loops import new_runner
 from fleetqueue.cli import dispatch_flags
+from fleetqueue.cli.paths import Place, TextFile
 
 if TYPE_CHECKING:
     from fleetqueue.embedded.live import LiveOptions
@@ -17,46 +19,32 @@ if TYPE_CHECKING:
     from fleetqueue.kueue import KueueOptions
 
 
-class LogLines(logging.Formatter):
-    """A line per record: when, how grave, where, what, and the record's own keys and values."""
-
-    _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        extra = {name: vars(record)[name] for name in vars(record) if name not in self._STANDARD}
-        values = "".join(f" {name}={value!r}" for name, value in extra.items())
-        return super().formatMessage(record) + values
-
-
 @click.command(
     help="Run a Kubernetes cluster in this process: an API server, nodes, pods, controllers.\n\n"
     "Writes DATA/kubeconfig and prints where the server is. Its state is in DATA and survives "
     "whatever happens to the process."
 )
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Directory for state.")
+@click.option("--data", type=Place(path_type=Path), required=True, help="Directory for state.")
 @click.option("--port", type=click.IntRange(0, 65535), default=6443, show_default=True,
               help="Port to listen on; 0 takes a free one.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--durability", type=click.Choice(["full", "normal", "memory"]), default="full",
               show_default=True, help="full: every acknowledged write survives a power loss; "
               "normal: survives a crash of the process; memory: nothing is kept.")  # fmt: skip
-@click.option("--token-auth-file", type=click.Path(path_type=Path, exists=True), default=None,
+@click.option("--token-auth-file", type=TextFile(), default=None,
               help="Bearer tokens as kube-apiserver reads them: "
               "token,user,uid,\"group1,group2\".")  # fmt: skip
 @click.option("--tls-san", multiple=True, help="Another name or address for the certificate.")
 @click.option("--runtime/--no-runtime", default=True, show_default=True,
               help="Also run nodes, pods and controllers, or the API server alone.")  # fmt: skip
 @click.option("--simulate", is_flag=True, help="Pods are simulated: no process is started.")
-@click.option("--nodes", type=click.Path(path_type=Path, exists=True, dir_okay=False), default=None,
+@click.option("--nodes", type=TextFile(), default=None,
               help="Nodes to have instead of this machine, as YAML.")  # fmt: skip
 @click.option("--gpus", type=click.IntRange(0, 1024), default=None,
               help="Offer so many GPUs, whatever this machine has.")  # fmt: skip
 @click.option(
     "--images",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=TextFile(),
     default=None,
     help="Which environments of this machine stand for which images, as YAML.",
 )
@@ -68,7 +56,7 @@ class LogLines(logging.Formatter):
 )
 @click.option("--queues/--no-queues", default=True, show_default=True,
               help="Queue jobs as Kueue does, or leave them alone.")  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--config", type=TextFile(),
               default=None, help="Kueue's configuration file; without one every kind of job is "
               "queued.")  # fmt: skip
 @click.option("--feature-gates", default="", help="Kueue's gates: A=true,B=false.")
@@ -104,9 +92,7 @@ def serve(
     from fleetqueue.app import ServeOptions
 
     sent = dispatch_flags.taken(given)
-    log = logging.StreamHandler()
-    log.setFormatter(LogLines())
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[log])
+    log_lines.begin(logging.INFO if verbose else logging.WARNING)
     live = _live(data, simulate, nodes, gpus, images) if runtime else None
     if live is not None:
         queueing = replace(_kueue(config, feature_gates), **sent) if queues else None

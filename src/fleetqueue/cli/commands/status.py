@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from fleetqueue.cli.fleets import DIRECTORY, directory_at
+from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.lock import Phase
 
 NOT_RUNNING = 3
@@ -22,6 +23,7 @@ PART_NOT_RUNNING = 1
 @DIRECTORY
 def status(directory: Path) -> None:
     from fleetqueue.cli import fleet_table, fleets
+    from fleetqueue.kube.errors import BadKubeconfig
 
     home = directory_at(directory)
     phase = home.lock.phase()
@@ -30,10 +32,11 @@ def status(directory: Path) -> None:
         raise SystemExit(NOT_RUNNING)
     record = home.read()
     if record is None:
-        raise click.ClickException(
-            f"there is no fleet in {home.path}; start one: fleetqueue up --dir {home.path}"
-        )
-    rows = asyncio.run(fleet_table.rows(home, record))
+        raise UserError(f"there is no fleet in {home.path}; start one: fleetqueue up {home.option}")
+    try:
+        rows = asyncio.run(fleet_table.rows(home, record))
+    except BadKubeconfig as error:
+        raise UserError(f"{error}: `fleetqueue up {home.option}` makes it anew") from error
     for line in fleet_table.lines(rows):
         click.echo(line)
     if phase is Phase.STOPPED:

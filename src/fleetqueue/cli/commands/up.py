@@ -1,6 +1,7 @@
 """`fleetqueue up`: a manager and its workers on this machine, joined and ready for jobs."""
 
 import gc
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import click
 
 from fleetqueue.cli.fleets import DIRECTORY, directory_at
+from fleetqueue.cli.paths import TextFile
+from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import Directory, Record
 from fleetqueue.local_fleet.lock import Phase, check_free
 
@@ -32,11 +35,11 @@ INTERRUPTED = 130
               help="The same for GPUs.  [default: 0, or as it was]")  # fmt: skip
 @click.option("--simulate/--no-simulate", default=None,
               help="Pods are simulated: no process is started.")  # fmt: skip
-@click.option("--images", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--images", type=TextFile(),
               default=None, help="Which environments of this machine stand for which images, as "
               "YAML.  [default: as it was]")  # fmt: skip
 @click.option("--no-images", is_flag=True, help="Forget the --images of an earlier start.")
-@click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--config", type=TextFile(),
               default=None, help="Kueue's configuration file for the manager.  [default: as it "
               "was]")  # fmt: skip
 @click.option("--no-config", is_flag=True, help="Forget the --config of an earlier start.")
@@ -83,8 +86,8 @@ def up(
     if home.lock.phase() is not Phase.RUNNING:
         record = _started(home, workers, asked)
     elif workers is not None or asked:
-        raise click.ClickException(
-            f"a fleet runs in {home.path} already; run `fleetqueue down --dir {home.path}` first to"
+        raise UserError(
+            f"a fleet runs in {home.path} already; run `fleetqueue down {home.option}` first to"
             " start it with other options"
         )
     else:
@@ -98,6 +101,8 @@ def _started(home: Directory, workers: int | None, asked: Mapping[str, Any]) -> 
     from fleetqueue.cli import fleets
 
     check_free(home.path, home.lock.phase())
+    if sys.stderr.isatty():
+        click.echo(f"starting in {home.path}", err=True)
     try:
         return fleets.start(home, workers, asked)
     except KeyboardInterrupt:

@@ -6,8 +6,8 @@ import { h, fill } from "./dom.js";
 const STEP = 200;
 
 export class Table {
-  // columns: { label, cell(row), value(row)?, kind?, isOptional? }, kind: name, number or long; optional
-  // ones are there when some row has a value. `sort` is the label of a column.
+  // columns: { label, cell(row), value(row)?, kind?, isOptional? }, kind: name, number, long, or spare, which
+  // only wide pages show; optional ones are there when some row has a value. `sort` is the label of a column.
   constructor(caption, columns, { key, sort = null, descending = false, empty = "None." }) {
     this.columns = columns;
     this.key = key;
@@ -28,7 +28,7 @@ export class Table {
   }
 
   head(column, index) {
-    const kind = column.kind === "number" ? "number" : null;
+    const kind = ["number", "spare"].includes(column.kind) ? column.kind : null;
     if (!column.value) return h("th", { scope: "col", role: "columnheader", class: kind }, column.label);
     const button = h("button", { type: "button", onclick: () => this.sortBy(index) }, column.label);
     return h("th", { scope: "col", role: "columnheader", class: kind }, button);

@@ -11,7 +11,7 @@ from fleetqueue.api.fleet.naming import SYSTEM_NAMESPACE
 from fleetqueue.api.meta import Key
 from fleetqueue.base.backoff import Backoff
 from fleetqueue.base.clock import Clock, SystemClock
-from fleetqueue.fleet import kinds
+from fleetqueue.fleet import access, kinds
 from fleetqueue.fleet.attached import installation, pages, policies
 from fleetqueue.fleet.hub import parts
 from fleetqueue.fleet.settings import HubSettings
@@ -29,6 +29,7 @@ from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.late_kinds import LateKinds
 from fleetqueue.kube.leader import LeaderElector, Terms
 from fleetqueue.kube.manager import Manager
+from fleetqueue.kube.registering import register
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
 from fleetqueue.kube.webhook_certificates import CertificateKeeper
 from fleetqueue.kube.webhook_serving import Reach
@@ -85,14 +86,20 @@ def open_client(options: HubOptions, rate: Rate | None = None) -> Client:
 async def install(options: HubOptions) -> list[str]:
     """Makes or updates what the controllers need; the kinds and names of it."""
     client = open_client(options)
-    done = []
     try:
-        for obj in installation.hub_objects(options.settings, options.reach, options.port):
-            await client.apply(obj, force=True, field_manager=HELD_BY)
-            done.append(f"{obj['kind']}/{obj['metadata']['name']}")
-        await policies.keep(client, options.settings.policies)
+        return await prepare(client, options)
     finally:
         await client.close()
+
+
+async def prepare(client: Client, options: HubOptions) -> list[str]:
+    """Through this client; the kinds and names of what was made."""
+    done, settings = [], options.settings
+    home = await client.apply(access.namespace(), force=True, field_manager=HELD_BY)
+    for obj in installation.hub_objects(settings, options.reach, options.port, home):
+        await register(client, obj, field_manager=HELD_BY)
+        done.append(f"{obj['kind']}/{obj['metadata']['name']}")
+    await policies.keep(client, settings.policies)
     return done
 
 

@@ -24,15 +24,19 @@ READ = ("get", "list", "watch")
 WRITE = ("create", "delete", "patch", "update")
 
 
-def hub_objects(settings: HubSettings, reach: Reach, port: int = 9443) -> Iterator[Object]:
-    """All of it, in the order in which it has to be made."""
+def hub_objects(
+    settings: HubSettings, reach: Reach, port: int = 9443, home: Object | None = None
+) -> Iterator[Object]:
+    """All of it, in the order in which it has to be made; `home`: the namespace of the hub's agent
+    as it is there, once it is.
+    """
     yield access.namespace()
     yield from hub_crds()
     yield from _account(HUB_AGENT, hub_rules())
     yield from _local_role(HUB_AGENT, hub_local_rules())
     if settings.enable_webhook and not reach.url:
         yield _service(reach.service, port)
-    yield from registry.configurations(settings, reach)
+    yield from registry.configurations(settings, reach, home)
     for policy in settings.policies:
         yield from policy.documents()
 

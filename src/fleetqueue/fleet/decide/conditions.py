@@ -35,13 +35,20 @@ def make(
     }
 
 
+def settled(conditions: Iterable[Json] | None, new: Json) -> Json:
+    """The new condition, with the time of the old one where the status is the same."""
+    old = find(conditions, new["type"])
+    if old is None or old.get("status") != new["status"]:
+        return new
+    return {**new, "lastTransitionTime": old.get("lastTransitionTime")}
+
+
 def put(conditions: Sequence[Json] | None, new: Json) -> list[Json]:
     """The conditions with this one in place of its like, or at the end; the others untouched."""
     old = find(conditions, new["type"])
     if old is None:
         return [*(conditions or ()), new]
-    if old.get("status") == new["status"]:
-        new = {**new, "lastTransitionTime": old.get("lastTransitionTime")}
+    new = settled(conditions, new)
     return [new if each is old else each for each in conditions or ()]
 
 

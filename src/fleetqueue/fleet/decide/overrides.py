@@ -60,19 +60,6 @@ class Candidates:
         )
 
 
-def applicable(
-    placement_namespace: str,
-    placement_name: str,
-    member_cluster: Json,
-    selected: Iterable[Json],
-    cluster_snapshots: Iterable[Json],
-    snapshots: Iterable[Json],
-) -> Applicable:
-    """`selected`: the manifests of all shards. The snapshots are the newest of each override."""
-    found = candidates(placement_namespace, placement_name, selected, cluster_snapshots, snapshots)
-    return found.on(member_cluster)
-
-
 def candidates(
     placement_namespace: str,
     placement_name: str,
@@ -80,7 +67,9 @@ def candidates(
     cluster_snapshots: Iterable[Json],
     snapshots: Iterable[Json],
 ) -> Candidates:
-    """What `applicable` finds before it looks at the cluster; for callers with many clusters."""
+    """Before the member is looked at. `selected`: the manifests of all shards. The snapshots are
+    the newest of each override.
+    """
     where = (placement_namespace, placement_name)
     of_cluster = [each for each in cluster_snapshots if _is_for(each, *where)]
     of_namespaces = [each for each in snapshots if _is_for(each, *where)]

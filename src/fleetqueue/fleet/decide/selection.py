@@ -13,7 +13,6 @@ from fleetqueue.fleet.decide.delivery import job_ends
 from fleetqueue.fleet.decide.stripping import strip
 
 Json = dict[str, Any]
-NAMESPACE_ONLY = "NamespaceOnly"
 WITH_RESOURCES = "NamespaceWithResources"
 WITH_SELECTORS = "NamespaceWithResourceSelectors"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"

@@ -238,10 +238,7 @@ def _condition(
         generation=facts.generation,
         now=facts.now,
     )
-    old = conditions.find(before, made["type"])
-    if old is not None and old.get("status") == status:
-        made["lastTransitionTime"] = old.get("lastTransitionTime")
-    return made
+    return conditions.settled(before, made)
 
 
 def _foreign(facts: Facts) -> list[Json]:

@@ -126,7 +126,7 @@ class _Teller:
         made = conditions.make(
             type, status, reason, message, generation=facts.generation, now=facts.now
         )
-        self.conditions.append(_settled(self._before, made))
+        self.conditions.append(conditions.settled(self._before, made))
 
     def unknown(self, type: PlacementAspect) -> None:
         words = texts.WORDS[type]
@@ -218,12 +218,4 @@ def _failure(facts: Facts, decision: Json, before: Json) -> Json:
         generation=facts.generation,
         now=facts.now,
     )
-    return {"conditions": [_settled(before.get("conditions"), made)]}
-
-
-def _settled(before: Sequence[Json] | None, made: Json) -> Json:
-    """With the time of the condition before it, where the status is still the same."""
-    old = conditions.find(before, made["type"])
-    if old is None or old.get("status") != made["status"]:
-        return made
-    return {**made, "lastTransitionTime": old.get("lastTransitionTime")}
+    return {"conditions": [conditions.settled(before.get("conditions"), made)]}

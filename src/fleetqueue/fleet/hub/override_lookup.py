@@ -10,7 +10,7 @@ from fleetqueue.api.fleet import labels
 from fleetqueue.api.fleet.override import PlacementScope
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.decide import overrides, snapshots
-from fleetqueue.fleet.decide.overrides import Applicable, Candidates
+from fleetqueue.fleet.decide.overrides import Candidates
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.resources import Object, Resource, key_of
 
@@ -49,18 +49,6 @@ def candidates(
     return overrides.candidates(
         placement_namespace, placement_name, selected, found.cluster, found.namespaced
     )
-
-
-def applicable(
-    cluster: Cluster,
-    placement_namespace: str,
-    placement_name: str,
-    member_cluster: Object,
-    selected: Iterable[Object],
-) -> Applicable:
-    """Those for one member; with many members ask `candidates` once."""
-    found = candidates(cluster, placement_namespace, placement_name, selected)
-    return found.on(member_cluster)
 
 
 def _newest(cluster: Cluster, kind: Resource, where: tuple[str, str]) -> tuple[Object, ...]:

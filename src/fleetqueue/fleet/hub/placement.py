@@ -19,6 +19,7 @@ from fleetqueue.fleet.hub import (
     snapshot_lookup,
     snapshotting,
 )
+from fleetqueue.fleet.hub.both_scopes import belonging
 from fleetqueue.fleet.hub.change_detection import Audience, ChangeDetection
 from fleetqueue.fleet.hub.placement_status import Reporter
 from fleetqueue.fleet.hub.selecting import NotFollowed, Selector
@@ -60,9 +61,9 @@ class PlacementController(Controller[Any]):
         """By placement: the uids of jobs that somebody was warned of."""
         snapshot_lookup.follow(self._cluster, scope)
         self.watches = (
-            Watch(scope.policy_snapshot, wakes=_parents, when=_is_news),
-            Watch(scope.resource_snapshot, wakes=_parents, when=_is_lost),
-            Watch(scope.binding, wakes=_parents, when=_is_other),
+            belonging(scope.policy_snapshot, _is_news),
+            belonging(scope.resource_snapshot, _is_lost),
+            belonging(scope.binding, _is_other),
         )
         if not scope.is_namespaced:
             copies = Watch(kinds.PLACEMENT_STATUS, wakes=_namesakes, when=_is_lost)
@@ -275,11 +276,6 @@ def _waker(controller: PlacementController, queue: WorkQueue[Key]) -> Callable[[
 
 def _identities(manifests: Iterable[Object]) -> list[Object]:
     return [selection.identity(each) for each in manifests]
-
-
-def _parents(obj: Object) -> list[Key]:
-    name = snapshots.placement_of(obj)
-    return [Key(key_of(obj).namespace, name)] if name else []
 
 
 def _namesakes(copy: Object) -> list[Key]:

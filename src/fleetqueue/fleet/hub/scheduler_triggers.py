@@ -51,7 +51,7 @@ def _concerned(
     for scope in scopes:
         for snapshot in cluster.cached_by(scope.policy_snapshot, READ_BY, aspect):
             key = Key(key_of(snapshot).namespace, snapshots.placement_of(snapshot))
-            is_open = aspect == reading.EVERYTHING or reading.spreads(snapshot)
+            is_open = aspect in reading.RARE or reading.judges_placed(snapshot)
             if is_open or not _is_placed(cluster, scope, key, member):
                 yield key
 

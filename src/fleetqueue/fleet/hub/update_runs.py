@@ -59,7 +59,7 @@ def controller_of(scope: Scope) -> type["UpdateRuns"]:
 
 
 class UpdateRuns(Controller[Any]):
-    """Woken by a run, by its approval requests, and by the bindings of its placement."""
+    """Woken by a run, by its approval requests, and by its placement with policies and bindings."""
 
     scope: Scope
     workers = WORKERS
@@ -79,6 +79,7 @@ class UpdateRuns(Controller[Any]):
             Watch(self.scope.approval_request, wakes=approvals.run_of),
             Watch(self.scope.binding, wakes=self._runs_of, when=_concerns_runs),
             Watch(self.scope.placement, wakes=self._runs_for, when=_asks_otherwise),
+            Watch(self.scope.policy_snapshot, wakes=self._runs_of, when=_tells_otherwise),
         )
 
     async def reconcile(self, run: Object, /) -> Result:
@@ -263,8 +264,9 @@ class UpdateRuns(Controller[Any]):
         )  # fmt: skip
         return done
 
-    def _runs_of(self, binding: Object) -> Iterable[Key]:
-        return self._runs_on(key_of(binding).namespace, snapshots.placement_of(binding))
+    def _runs_of(self, part: Object) -> Iterable[Key]:
+        """By what belongs to a placement."""
+        return self._runs_on(key_of(part).namespace, snapshots.placement_of(part))
 
     def _runs_for(self, placement: Object) -> Iterable[Key]:
         return self._runs_on(key_of(placement).namespace, key_of(placement).name)
@@ -285,6 +287,13 @@ def _asks_otherwise(old: Object | None, new: Object | None) -> bool:
     if old is None or new is None:
         return new is None
     return bool(old["metadata"].get("generation") != new["metadata"].get("generation"))
+
+
+def _tells_otherwise(old: Object | None, new: Object | None) -> bool:
+    """Of a policy: another number of clusters may be wanted, with no binding that changes."""
+    if old is None or new is None or not snapshots.is_latest(new):
+        return False
+    return bool(old["metadata"].get("annotations") != new["metadata"].get("annotations"))
 
 
 def _concerns_runs(old: Object | None, new: Object | None) -> bool:

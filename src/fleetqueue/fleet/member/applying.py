@@ -55,6 +55,9 @@ class Subject:
     resource: Resource
     entry: Json | None
     hash: str
+    """Of what counts in a comparison, as the object itself tells it."""
+    digest: str
+    """Of the whole manifest: labels that no comparison counts are written all the same."""
 
     @property
     def key(self) -> Key:
@@ -66,7 +69,7 @@ class Subject:
 
 
 Stamp = tuple[str, ...]
-"""The uid and version of a live object, the hash of a manifest, and how it was meant."""
+"""The uid and version of a live object, the digest of a manifest, and how it was meant."""
 
 
 class Memory:
@@ -313,7 +316,7 @@ def _is_job(subject: Subject) -> bool:
 
 def _stamp(live: Object, subject: Subject, order: Order) -> Stamp:
     mode = "jobs" if order.is_job_aware else "any"
-    return uid_of(live), version_of(live), subject.hash, mode
+    return uid_of(live), version_of(live), subject.digest, mode
 
 
 def _stamp_of_apply(live: Object, subject: Subject, order: Order) -> Stamp:

@@ -240,6 +240,7 @@ def _subject(manifest: Manifest, resources: Resources, known: Mapping[Place, Jso
         resources[_kind_of(manifest)],
         known.get(manifest.identity.place),
         forms.spec_hash(manifest.raw),
+        forms.digest(manifest.raw),
     )
 
 

@@ -3,6 +3,7 @@ would run on the hub itself.
 """
 
 from fleetqueue.api import names
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.fleet import naming, text, validation
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.webhooks.declared import Around
@@ -33,7 +34,7 @@ def refuse_member_cluster(review: Review, around: Around) -> str:
             errors.append(f"invalid taint value {shown}: {message}")
         if taint in taints[:index]:
             errors.append(f"taint {shown} already exists, taints must be unique")
-    return text.aggregate(errors) if errors else ""
+    return aggregate(errors) if errors else ""
 
 
 def refuse_eviction(review: Review, around: Around) -> str:

@@ -5,6 +5,7 @@ what must not be patched. All that is wrong with one is told together.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.fleet import text
 from fleetqueue.api.requirements import SelectorError
 from fleetqueue.api.selectors import labels_from_object
@@ -32,7 +33,7 @@ def refuse_cluster_override(review: Review, around: Around) -> str:
         *_shared(review, selectors, others, "clusterResourceSelectors", text.resource_selector),
         *_rule_errors(_spec(review.object)),
     ]
-    return text.aggregate(errors) if errors else ""
+    return aggregate(errors) if errors else ""
 
 
 def refuse_override(review: Review, around: Around) -> str:
@@ -48,7 +49,7 @@ def refuse_override(review: Review, around: Around) -> str:
         *_shared(review, selectors, others, "resourceSelectors", text.override_selector),
         *_rule_errors(_spec(review.object)),
     ]
-    return text.aggregate(errors) if errors else ""
+    return aggregate(errors) if errors else ""
 
 
 def path_error(path: str) -> str:

@@ -107,6 +107,7 @@ JOB = JobKind(
     roles=roles,
     pod_index_label="batch.kubernetes.io/job-completion-index",
     keeps_labels=("job-name", "controller-uid", "batch.kubernetes.io/controller-uid"),
+    needs_labels=("batch.kubernetes.io/job-name",),
     active="status.active",
     ready=is_ready,
     finished=Outcome(succeeded="Complete", failed="Failed"),
@@ -116,6 +117,5 @@ JOB = JobKind(
     stop=stop,
     validate=rules.check,
     gates_pods=True,
-    supports_partial_admission=True,
     supports_slices=True,
 )

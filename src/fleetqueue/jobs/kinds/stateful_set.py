@@ -106,4 +106,5 @@ JOB = JobKind(
     hold=hold,
     defaults_updates=True,
     validate=check,
+    validates_scale=True,
 )

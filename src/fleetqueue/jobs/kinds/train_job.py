@@ -25,7 +25,9 @@ EMPTY = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {}}}}
 
 
 def jobs_of(sight: Sight) -> list[Object]:
-    """Those of the JobSet that the trainer would make, which its blueprint tells."""
+    """Those of the JobSet that the trainer would make, which its blueprint tells; without what an
+    admission has put into the queue's patch.
+    """
     reference = sight.spec.get("runtimeRef") or {}
     kind, group = reference.get("kind") or "", reference.get("apiGroup") or ""
     resource = RUNTIMES.get(kind)
@@ -36,7 +38,8 @@ def jobs_of(sight: Sight) -> list[Object]:
     runtime = sight.source.get(resource, namespace, reference.get("name") or "")
     if runtime is None:
         raise NotYet(f"runtime '{reference.get('name')}' not found")
-    found: list[Object] = blueprint(sight.job, runtime)["spec"]["replicatedJobs"]
+    own = {**sight.spec, "runtimePatches": _emptied(sight)}
+    found: list[Object] = blueprint({**sight.job, "spec": own}, runtime)["spec"]["replicatedJobs"]
     return found
 
 
@@ -65,9 +68,8 @@ def stop(sight: Sight, infos: Sequence[PodSetInfo] | None) -> list[Step]:
     """The patch is emptied when nothing is left that was made with it."""
     if not sight.spec.get("suspend"):
         return [Patch(sight.job, {"spec": {"suspend": True}})]
-    patches = sight.spec.get("runtimePatches") or []
-    emptied = [_filled(each, None) for each in patches]
-    if emptied == patches or JOB.is_active(sight):
+    emptied = _emptied(sight)
+    if emptied == (sight.spec.get("runtimePatches") or []) or JOB.is_active(sight):
         return []
     return [_with_patches(sight.job, emptied)]
 
@@ -77,6 +79,10 @@ def default(sight: Sight) -> None:
     patches = sight.spec.get("runtimePatches") or []
     if all(each.get("manager") != MANAGER for each in patches):
         sight.job.setdefault("spec", {})["runtimePatches"] = [*patches, EMPTY]
+
+
+def _emptied(sight: Sight) -> list[Object]:
+    return [_filled(each, None) for each in sight.spec.get("runtimePatches") or ()]
 
 
 def _with_patches(job: Object, patches: list[Object]) -> Patch:
@@ -120,6 +126,7 @@ JOB = JobKind(
     reclaimable=lambda sight: replicated.reclaimable_pods(jobs_of(sight), statuses_of(sight)),
     start=start,
     stop=stop,
+    is_fixed=True,
     default=default,
     reads=tuple(RUNTIMES.values()),
     template_title=lambda role: f"job[{role.name}]",

@@ -109,7 +109,8 @@ def _decide(sight: Sight, look: Look, workload: Object | None) -> Plan:
         return _without_match(own, look, workload, bool(prebuilt))
     if not prebuilt and (steps := excess.removed(members.excess)):
         return Plan(steps)
-    if steps := [*gates.released(members.replaced), *_owned(members.kept, workload)]:
+    # Whoever goes first takes the Workload along, unless those that stay own it by then.
+    if steps := [*_owned(members.kept, workload), *gates.released(members.replaced)]:
         return Plan(steps)
     is_of_set = is_serving(sight.job) and bool(prebuilt)
     # Whoever made the Workload of pods that serve tells it of gates and classes.

@@ -6,6 +6,7 @@ from fleetqueue.api.kueue import labels
 from fleetqueue.api.times import parse_time
 from fleetqueue.jobs.identity import annotations_of, labels_of
 from fleetqueue.jobs.settings import JobSettings
+from fleetqueue.jobs.topology import read_int
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object
 
@@ -14,8 +15,7 @@ FRAMEWORK = "pod"
 
 def total_of(pod: Object) -> int | None:
     """How many pods its group has; None where it says no number."""
-    text = annotations_of(pod).get(labels.POD_GROUP_TOTAL_COUNT) or ""
-    return int(text) if text.isascii() and text.isdigit() else None
+    return read_int(annotations_of(pod).get(labels.POD_GROUP_TOTAL_COUNT) or "")
 
 
 def role_of(pod: Object) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fleetqueue.api.kueue import labels
-from fleetqueue.api.meta import Key
 from fleetqueue.jobs import identity
 from fleetqueue.kube.resources import Object, Resource, key_of, split_api_version, uid_of
 from fleetqueue.kube.sources import Source
@@ -49,12 +48,6 @@ def owners_of(workload: Object) -> list[Owner]:
         Owner(each["apiVersion"], each["kind"], each["name"], str(each.get("uid") or ""))
         for each in controlling or references
     ]
-
-
-def keys_of(workload: Object, resource: Resource) -> list[Key]:
-    """The names that mirrors of that kind have, whether the jobs still exist or not."""
-    namespace = key_of(workload).namespace
-    return [Key(namespace, owner.name) for owner in _of_kind(workload, resource)]
 
 
 def jobs_of(

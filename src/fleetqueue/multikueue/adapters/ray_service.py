@@ -26,4 +26,4 @@ def reset(job: Object) -> Object | None:
 
 
 def adapter() -> Adapter:
-    return managed(JOB, forward=forward, reset=reset, forwards_changes=True)
+    return managed(JOB, forward=forward, reset=reset)

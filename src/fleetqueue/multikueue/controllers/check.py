@@ -8,7 +8,7 @@ from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Plan, Status
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.sources import Index, Source
-from fleetqueue.multikueue import kinds
+from fleetqueue.multikueue import checks, kinds
 
 NAME = "multikueue-admissioncheck-controller"
 GROUP = "kueue.x-k8s.io"
@@ -38,7 +38,7 @@ def operators() -> Iterable[Operator]:
 
 def decide(look: Look) -> Plan:
     check = look.parent
-    if not is_ours(check):
+    if not checks.is_ours(check):
         return NOTHING
     told = activity(check, look)
     before = check.get("status") or {}
@@ -52,7 +52,7 @@ def activity(check: Object, look: Look) -> Told:
     parameters = (check.get("spec") or {}).get("parameters")
     if problem := problem_of(parameters):
         return False, "BadConfig", f"{UNLOADED}{problem}"
-    name = config_name(check)
+    name = checks.config_of(check)
     config = look.find(kinds.CONFIG, name)
     if config is None:
         text = f'{CONFIG_KIND}.{GROUP} "{name}" not found'
@@ -80,18 +80,6 @@ def problem_of(parameters: Object | None) -> str:
     if kind != CONFIG_KIND:
         return f'wrong kind "{kind}", expecting "{CONFIG_KIND}": bad parameters reference'
     return ""
-
-
-def is_ours(check: Object) -> bool:
-    return bool((check.get("spec") or {}).get("controllerName") == kinds.CONTROLLER)
-
-
-def config_name(check: Object) -> str:
-    """The configuration that a check of ours uses; "" where it says none that could be."""
-    parameters = (check.get("spec") or {}).get("parameters")
-    if not is_ours(check) or parameters is None or problem_of(parameters):
-        return ""
-    return str(parameters["name"])
 
 
 def clusters_of(config: Object) -> list[str]:
@@ -123,7 +111,7 @@ def _active(obj: Object | None) -> tuple[str, str, str] | None:
 
 
 def _config_names(check: Object) -> Iterable[str]:
-    name = config_name(check)
+    name = checks.config_of(check)
     return [name] if name else []
 
 

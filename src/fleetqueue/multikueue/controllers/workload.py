@@ -56,6 +56,8 @@ POSTPONED_SECONDS = 2.0
 """After this a status is tried again that could not be copied yet."""
 CROWDED_SECONDS = 0.5
 """After this a worker is asked again for which too many wait."""
+LEFT_SECONDS = 1.0
+"""How often it is looked whether a worker has let go of what was deleted, if it does not say so."""
 log = logging.getLogger(__name__)
 
 
@@ -260,12 +262,16 @@ class DispatchController(Controller[Any]):
         if adapter is None:
             return DONE
         is_left = self._hands.remove_everywhere(key, adapter)
-        jobs, lost = self._left.of(key, adapter), self._left.lost(self._last.of(key))
+        had = self._last.of(key)
+        jobs, lost = self._left.alone(self._left.of(key, adapter)), self._left.lost(had)
         wait = self._left.seconds_left(lost, self._cluster.clock.now())
         if wait > 0:
-            self._tell_waiting(key, self._left.alone(jobs), lost)
+            self._tell_waiting(key, jobs, lost)
             return Result(timedelta(seconds=wait))
-        await self._hands.forget(key, adapter, self._left.alone(jobs))
+        if jobs and self._left.is_mirrored(key, adapter, had):
+            # What the job says of pods elsewhere is all that outlives a restart of ours.
+            return Result(timedelta(seconds=LEFT_SECONDS))
+        await self._hands.forget(key, adapter, jobs)
         if not is_left:
             del self._known[key]
             self._left.forget(key)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleetqueue.api.fleet.labels import PLACED
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.selectors import labels_from_object
@@ -31,7 +32,18 @@ from fleetqueue.multikueue.reach.ancestry import Mirror, on, pods_of_mirror
 from fleetqueue.multikueue.reach.pods_of import Reference
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
-WORKLOAD_WORDS = ("workload", "workloads", "wl")
+SHORT = {
+    "aw": "appwrapper",
+    "deploy": "deployment",
+    "kueueworkload": "workload",
+    "kueueworkloads": "workload",
+    "kwl": "workload",
+    "lws": "leaderworkerset",
+    "po": "pod",
+    "sts": "statefulset",
+    "wl": "workload",
+}
+"""What kubectl calls some of the kinds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +69,29 @@ def kind_and_name(job: str) -> tuple[str, str]:
 
 
 def is_kind(word: str, owner: Owner) -> bool:
-    """Whether somebody means an owner's kind: `job`, `jobs`, `Job`, `job.batch`; "" is any."""
+    """Whether somebody means an owner's kind: `job`, `jobs`, `Job`, `job.batch`, or `sts`, as short
+    as kubectl has it; "" is any.
+    """
     name, _, group = word.lower().partition(".")
+    name = SHORT.get(name, name)
     known, kind = owner.group_kind
     is_meant = name in ("", kind.lower(), f"{kind.lower()}s")
     return is_meant and (not group or group == known)
 
 
+def is_workload(word: str) -> bool:
+    return bool(word) and is_kind(word, Owner(kinds.WORKLOAD.api_version, "Workload", ""))
+
+
 def meant_by(workloads: Iterable[Object], kind: str, name: str) -> list[tuple[Object, list[Owner]]]:
     """The Workloads that stand for a job, and what they call it. Raises where several kinds are
-    meant.
+    meant. Those that have the name themselves are meant where that is said, or where nothing else
+    has it: a group of pods is known by that of its Workload alone.
     """
+    workloads = list(workloads)
+    named = [(each, list(_owners(each))) for each in workloads if key_of(each).name == name]
+    if is_workload(kind):
+        return named
     found = []
     for workload in workloads:
         meant = [
@@ -79,7 +103,7 @@ def meant_by(workloads: Iterable[Object], kind: str, name: str) -> list[tuple[Ob
     if len(titles) > 1:
         words = " or ".join(f"{each.lower()}/{name}" for each in titles)
         raise UserError(f'several jobs are called "{name}": say {words}')
-    return found
+    return found or ([] if kind else named)
 
 
 def dispatches_of(workloads: Iterable[Object], kind: str, name: str) -> list[Dispatch]:
@@ -134,9 +158,7 @@ class Search:
     async def workloads(self, kind: str, name: str) -> list[Object]:
         """All that stand for the job, at least one; or the one of that name itself."""
         listed = (await self._manager.list(kinds.WORKLOAD, self._namespace)).items
-        if kind.lower() in WORKLOAD_WORDS:
-            found = [each for each in listed if key_of(each).name == name]
-        elif _is_deployment(kind, name):
+        if _is_deployment(kind, name):
             pods = await self._pods_of_deployment(name)
             found = [made for pod in pods for made, _ in meant_by(listed, "pod", pod)]
         else:
@@ -151,12 +173,12 @@ class Search:
         plain = UserError(f"no Workload in {where} belongs to {shown}: is it queued?")
         known = [*(each.resource for each in registry.all_kinds()), DEPLOYMENTS]
         meant = [each for each in known if kind and is_kind(kind, _owner(each, name))]
-        if kind and not meant and kind.lower() not in WORKLOAD_WORDS:
+        if kind and not meant and not is_workload(kind):
             return _unknown_kind(kind, known)
         if await self._lacks_namespace():
             fix = "name another one with -n"
             return UserError(Problem(where, "does not exist", fix=fix))
-        if kind.lower() in WORKLOAD_WORDS:
+        if is_workload(kind):
             return UserError(f"there is no {shown} in {where}")
         if not meant:
             return plain
@@ -166,6 +188,8 @@ class Search:
             return UserError(f"there is no {shown} in {where}")
         except Forbidden:
             return plain
+        if PLACED in identity.annotations_of(job):
+            return _placed(shown, self._namespace)
         if not identity.labels_of(job).get(labels.QUEUE_NAME):
             return UserError(f"{shown} is in no queue: it has no label {labels.QUEUE_NAME}")
         return UserError(f"nothing stands for {shown} yet: it has no Workload in {where}")
@@ -226,6 +250,15 @@ def _nowhere(shown: str, workloads: Sequence[Object]) -> UserError:
         text = f"{shown} was sent to no worker: its pods are, or were, on this cluster itself"
         return UserError(f"{text}, where kubectl reaches them")
     return UserError(f"{shown} waits: no worker has admitted it yet")
+
+
+def _placed(shown: str, namespace: str) -> UserError:
+    what = "is placed: members of the fleet run it, and this cluster does not"
+    fix = (
+        f"ask there; `kubectl get resourceplacements -n {namespace}` and"
+        " `kubectl get clusterresourceplacements` name what takes it to which"
+    )
+    return UserError(Problem(shown, what, fix=fix))
 
 
 def _unknown_kind(kind: str, known: Iterable[Resource]) -> UserError:

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleetqueue.api.times import format_time, parse_time
-from fleetqueue.kube.errors import AlreadyExists, KubeError, Refused
+from fleetqueue.kube.errors import AlreadyExists, KubeError
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator
 from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Status, Step, child
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.controllers import cron_times
+from fleetqueue.runtime.controllers import cron_times, pod_notes
 from fleetqueue.runtime.controllers.cron_schedule import (
     Schedule,
     ScheduleError,
@@ -123,9 +123,7 @@ class Books:
 def refused(look: Look, step: Step, error: KubeError) -> Plan:
     if isinstance(step, Delete):
         return Plan([Note("FailedDelete", f"Deleted job: {error}", "Warning")])
-    causes = error.causes if isinstance(error, Refused) else []
-    is_ending = any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
-    if is_ending or isinstance(error, AlreadyExists):
+    if pod_notes.is_namespace_ending(error) or isinstance(error, AlreadyExists):
         return Plan()
     return Plan([Note("FailedCreate", f"Error creating job: {error}", "Warning")])
 

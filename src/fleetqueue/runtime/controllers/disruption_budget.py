@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from fleetqueue.api import times
+from fleetqueue.api import selectors, times
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.finalizers import is_deleting
@@ -21,7 +21,7 @@ from fleetqueue.runtime.kinds import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from fleetqueue.runtime.ownership import selecting
+from fleetqueue.runtime.ownership import controller_of, selecting
 
 DELETION_SECONDS_MAX = 120
 """An eviction that was granted counts as a disruption for so long."""
@@ -67,7 +67,7 @@ def decide(look: Look) -> Plan:
         plan.add(Status(_failed(look, str(error))))
         return plan
     if expected.unmanaged:
-        message = _UNMANAGED.format(_go_selector(look.parent["spec"].get("selector") or {}))
+        message = _UNMANAGED.format(selectors.shown(look.parent["spec"].get("selector") or {}))
         plan.add(Note("UnmanagedPods", message, "Warning"))
     disrupted = _disrupted(look, pods, plan)
     plan.add(Status(describe(look, pods, expected, disrupted)))
@@ -143,7 +143,7 @@ def _scale(look: Look, pods: list[Object]) -> tuple[int, bool]:
     scales: dict[str, int] = {}
     unmanaged = False
     for pod in pods:
-        reference = _controller(pod)
+        reference = controller_of(pod)
         if reference is None:
             unmanaged = True
         elif reference["uid"] not in scales:
@@ -157,7 +157,7 @@ def _scaled_owner(look: Look, pod: Object, reference: Object) -> Object:
     found = look.find(kind, reference["name"])
     if found is None or found["metadata"]["uid"] != reference["uid"]:
         raise CannotCount(f'found no controllers for pod "{pod["metadata"]["name"]}"')
-    above = _controller(found)
+    above = controller_of(found)
     if kind == REPLICA_SET and above is not None and above["kind"] == "Deployment":
         return _scaled_owner(look, pod, above)
     return found
@@ -171,13 +171,6 @@ def _scalable(reference: Object) -> Resource:
         name = f"{plural}.{group}" if group else plural
         raise CannotCount(f"{name} does not implement the scale subresource")
     return kind
-
-
-def _controller(obj: Object) -> Object | None:
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return dict(reference)
-    return None
 
 
 def _disrupted(look: Look, pods: list[Object], plan: Plan) -> dict[str, str]:
@@ -220,21 +213,6 @@ def _condition(
         "lastTransitionTime": times.format_time(now),
     }
     return {**made, "observedGeneration": generation} if generation else made
-
-
-def _go_selector(selector: Object) -> str:
-    """As Go prints a LabelSelector in a message."""
-    labels = "".join(
-        f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items())
-    )
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
-        f"Values:[{' '.join(each.get('values') or ())}],}},"
-        for each in selector.get("matchExpressions") or ()
-    )
-    matched = f"map[string]string{{{labels}}}"
-    required = f"[]LabelSelectorRequirement{{{expressions}}}"
-    return f"&LabelSelector{{MatchLabels:{matched},MatchExpressions:{required},}}"
 
 
 def _budgets(source: Source, pod: Object) -> Iterable[Key]:

@@ -2,21 +2,19 @@
 
 from dataclasses import dataclass, field
 
-from fleetqueue.kube.errors import KubeError, Refused
+from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.frame import Follow, Operator
-from fleetqueue.kube.plan import Create, Delete, Look, Note, Plan, Step
+from fleetqueue.kube.plan import Create, Delete, Look, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import ownership
-from fleetqueue.runtime.controllers import job_tracking
+from fleetqueue.runtime.controllers import job_tracking, pod_notes
 from fleetqueue.runtime.controllers.job_backoff import Backoff, Failures
 from fleetqueue.runtime.controllers.job_orphans import MANAGED_BY, ORPHANS
 from fleetqueue.runtime.controllers.job_outcome import is_finished
 from fleetqueue.runtime.controllers.job_sight import FINALIZER, Sight, is_tracked
 from fleetqueue.runtime.controllers.job_sync import Sync
 from fleetqueue.runtime.kinds import JOB, POD
-
-_NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 def job_operator(backoff: Backoff | None = None) -> Operator:
@@ -31,7 +29,7 @@ def job_operator(backoff: Backoff | None = None) -> Operator:
         managed_by=("spec", "managedBy"),
         own_name=MANAGED_BY,
         decides_deletion=True,
-        created=_created,
+        created=pod_notes.created,
         refused=syncs.refused,
         manager="kube-controller-manager",
     )
@@ -52,10 +50,10 @@ class Syncs:
     def refused(self, look: Look, step: Step, error: KubeError) -> Plan:
         """It is told, and the pods that were made until then are counted all the same."""
         if isinstance(step, Delete):
-            return Plan([Note("FailedDelete", f"Error deleting: {error}", "Warning")])
+            return Plan([pod_notes.refused(step, error)])
         plan = self._sync(look, makes_pods=False)
-        if isinstance(step, Create) and not _is_namespace_ending(error):
-            plan.steps.insert(0, Note("FailedCreate", f"Error creating: {error}", "Warning"))
+        if isinstance(step, Create) and not pod_notes.is_namespace_ending(error):
+            plan.steps.insert(0, pod_notes.refused(step, error))
         return plan
 
     def _sync(self, look: Look, *, makes_pods: bool = True) -> Plan:
@@ -73,15 +71,6 @@ def _taken_in(pod: Object) -> Object:
         return pod
     finalizers = [*(pod["metadata"].get("finalizers") or ()), FINALIZER]
     return {**pod, "metadata": {**pod["metadata"], "finalizers": finalizers}}
-
-
-def _created(look: Look, made: Object) -> Plan:
-    return Plan([Note("SuccessfulCreate", f"Created pod: {made['metadata']['name']}")])
-
-
-def _is_namespace_ending(error: KubeError) -> bool:
-    causes = error.causes if isinstance(error, Refused) else []
-    return any(cause.get("reason") == _NAMESPACE_TERMINATING for cause in causes)
 
 
 OPERATOR = job_operator()

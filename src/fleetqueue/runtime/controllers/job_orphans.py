@@ -4,11 +4,11 @@ keep them for ever."""
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, nobody
 from fleetqueue.kube.plan import Look, Plan
-from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.controllers import job_tracking
 from fleetqueue.runtime.controllers.job_outcome import is_finished
 from fleetqueue.runtime.controllers.job_sight import is_tracked
 from fleetqueue.runtime.kinds import JOB, POD
+from fleetqueue.runtime.ownership import controller_of
 
 MANAGED_BY = "kubernetes.io/job-controller"
 LOOK_AGAIN_SECONDS = 5.0
@@ -19,7 +19,7 @@ def decide(look: Look) -> Plan:
     pod = look.parent
     if not is_tracked(pod):
         return Plan()
-    owner = _controller(pod)
+    owner = controller_of(pod)
     if owner is None:
         return Plan([job_tracking.release(pod)])
     if (owner.get("apiVersion"), owner.get("kind")) != (JOB.api_version, JOB.kind):
@@ -40,10 +40,3 @@ ORPHANS = Operator(
     decides_deletion=True,
     manager="kube-controller-manager",
 )
-
-
-def _controller(pod: Object) -> Object | None:
-    for reference in pod["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return dict(reference)
-    return None

@@ -65,8 +65,7 @@ class Draft:
             self.set(type, False, reason, message)
 
     def is_true(self, type: str) -> bool:
-        found = conditions.find(self.status.get("conditions"), type)
-        return found is not None and found["status"] == "True"
+        return conditions.is_true(self.status.get("conditions"), type)
 
     def since(self, type: str) -> datetime:
         """When a condition became what it is."""

@@ -52,7 +52,8 @@ def decide(look: Look) -> Plan:
         plan.add(*_align(job, launcher))
     if job.is_suspended:
         plan.add(*_deletions(look.owned(POD)))
-        workers = []
+        # Those that have not stopped yet still take what a queue gave them.
+        workers = [pod for pod in workers if phase(pod) == "Running"]
     counted = [] if is_done else workers
     _judge(look, job, draft, launcher, counted, plan)
     plan.add(Status(draft.status), *draft.notes)

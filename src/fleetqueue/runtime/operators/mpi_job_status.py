@@ -121,8 +121,7 @@ class Draft:
             self._tell(reason, text, "Warning")
 
     def _is_true(self, type: str) -> bool:
-        found = conditions.find(self.status.get("conditions"), type)
-        return found is not None and found["status"] == "True"
+        return conditions.is_true(self.status.get("conditions"), type)
 
     def _set(self, type: str, reason: str, message: str, *, is_true: bool = True) -> bool:
         """Whether it was not so before."""

@@ -1,6 +1,7 @@
 """What goes when a RayJob has ended, and when: its cluster, the workers of that, or the job."""
 
 from fleetqueue.api.times import parse_time
+from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step
 from fleetqueue.kube.resources import Object
@@ -28,11 +29,13 @@ def clean_up(look: Look) -> Plan:
     return plan
 
 
-def delete_cluster(look: Look, cluster: Object | None) -> list[Step]:
+def delete_cluster(
+    look: Look, cluster: Object | None, propagation: Propagation = "Background"
+) -> list[Step]:
     if cluster is None or is_deleting(cluster):
         return []
     text = f"Deleted cluster {names.full_name(cluster)}"
-    return [Delete(cluster), Note("DeletedRayCluster", text)]
+    return [Delete(cluster, propagation), Note("DeletedRayCluster", text)]
 
 
 def _policies(spec: Object, status: Object) -> list[tuple[str, int]]:

@@ -185,17 +185,20 @@ class Turn:
             self.draft.status["rayJobInfo"] = times
 
     def _release(self) -> bool:
-        """All that the run has goes; only then the next state begins."""
+        """All that the run has goes, with its pods; only then the next state begins, lest a queue
+        give away what they still take.
+        """
         cluster = self.look.find(RAY_CLUSTER, str(self.draft.status.get("rayClusterName") or ""))
         if self.spec.get("clusterSelector"):
             cluster = None
         job = self.look.find(JOB, self.look.name)
         if job is not None and not _is_owned(job, self.job):
             job = None
-        self.draft.plan.add(*delete_cluster(self.look, cluster))
+        self.draft.plan.add(*delete_cluster(self.look, cluster, "Foreground"))
         if job is not None and not is_deleting(job):
             text = f"Deleted submitter K8s Job {names.full_name(job)}"
-            self.draft.plan.add(Delete(job), Note("DeletedRayJobSubmitter", text))
+            going = Delete(job, "Foreground")
+            self.draft.plan.add(going, Note("DeletedRayJobSubmitter", text))
         if cluster is not None or job is not None:
             return False
         for field in ("rayClusterName", "dashboardURL", "jobId", "rayJobInfo", "jobStatus"):

@@ -10,10 +10,6 @@ from fleetqueue.runtime.operators import ray_names as names
 
 HEADLESS_KEY = "ray.io/headless-worker-svc"
 ENABLE_SERVE_KEY = "ray.io/enable-serve-service"
-NO_SERVE_PORT = (
-    "Please specify a port named 'serve' (or with the prefix 'serve-', e.g. 'serve-grpc') in the"
-    " Ray head container; otherwise, the Kubernetes service for Ray Serve will not be created."
-)
 
 
 def services_of(cluster: Object) -> list[Object]:

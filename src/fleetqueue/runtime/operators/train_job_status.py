@@ -62,8 +62,7 @@ class Draft:
         self._set("Failed", True, "DeadlineExceeded", "TrainJob exceeded its active deadline")
 
     def _is_true(self, type: str) -> bool:
-        found = conditions.find(self.status.get("conditions"), type)
-        return found is not None and found["status"] == "True"
+        return conditions.is_true(self.status.get("conditions"), type)
 
     @property
     def _is_late(self) -> bool:

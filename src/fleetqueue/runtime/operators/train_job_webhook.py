@@ -56,7 +56,8 @@ def default(asked: Asked) -> None:
 def validate(asked: Asked) -> list[FieldError]:
     runtime, errors = _find_runtime(asked)
     if runtime is None:
-        return errors
+        # A job that was made from it is stopped, and let go, without its runtime too.
+        return errors if asked.is_new else []
     made = blueprint(asked.obj, runtime)
     bare = blueprint({**asked.obj, "spec": {**asked.spec, "runtimePatches": []}}, runtime)
     errors += _check_initializers(made)

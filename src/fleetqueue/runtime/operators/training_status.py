@@ -38,8 +38,7 @@ class Draft:
         return self.is_true("Succeeded") or self.is_true("Failed")
 
     def is_true(self, type: str) -> bool:
-        found = conditions.find(self.status.get("conditions"), type)
-        return found is not None and found["status"] == "True"
+        return conditions.is_true(self.status.get("conditions"), type)
 
     def set(
         self,

@@ -1,4 +1,4 @@
-"""What is refused when a training job of kubeflow.org/v1 is written."""
+"""What is put right, and what is refused, when a training job of kubeflow.org/v1 is written."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,12 +15,24 @@ _MANAGED_BY = "spec.runPolicy.managedBy"
 
 
 def webhook_of(family: Family) -> Webhook:
-    """Defaults are not stored: the operator fills them in whenever it looks at a job."""
+    """Of defaults only the spelling of roles is stored, since others look for roles too; the
+    operator fills in all others whenever it looks at a job.
+    """
     return Webhook(
         family.kind,
+        default=partial(default, family),
         validate=partial(validate, family),
+        defaults_updates=True,
         name=f"validator.{family.name.lower()}.training-operator.kubeflow.org",
     )
+
+
+def default(family: Family, asked: Asked) -> None:
+    """Where a role is there in two spellings, the improper one was written last."""
+    given = asked.spec.get(family.specs)
+    if given and any(family.canonical(role) != role for role in given):
+        ordered = sorted(given, key=lambda role: role != family.canonical(role))
+        asked.spec[family.specs] = {family.canonical(role): given[role] for role in ordered}
 
 
 def validate(family: Family, asked: Asked) -> list[FieldError]:

@@ -193,7 +193,9 @@ def test_an_eviction_resets_checks_gates_nodes_and_clusters() -> None:
         "message": "Reset to Pending after eviction. Previously: Retry",
         "requeueAfterSeconds": 5,
         "retryCount": 2,
+        "podSetUpdates": [],
     }
+    assert "podSetUpdates" not in b
     assert b["message"] == "Reset to Pending after eviction. Previously: Ready"
     assert "retryCount" not in b
     assert c == check("c", "Pending")

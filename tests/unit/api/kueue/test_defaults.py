@@ -24,12 +24,14 @@ def test_what_is_in_use_cannot_vanish(kind: str, before: list[str], after: list[
 @pytest.mark.rule("kueue 1.0")
 def test_an_empty_word_is_none() -> None:
     within = {"reclaimWithinCohort": "", "borrowWithinCohort": {"policy": ""}}
-    spec = {"queueingStrategy": "", "stopPolicy": "Hold", "preemption": within}
+    spec = {"queueingStrategy": "", "stopPolicy": "Hold", "preemption": within,
+            "flavorFungibility": {"whenCanBorrow": "", "preference": ""}}  # fmt: skip
     obj = {"kind": "ClusterQueue", "metadata": {}, "spec": spec}
     assert defaulted(obj)["spec"] == {
         "queueingStrategy": "BestEffortFIFO",
         "stopPolicy": "Hold",
         "preemption": {"reclaimWithinCohort": "Never", "borrowWithinCohort": {"policy": "Never"}},
+        "flavorFungibility": {"whenCanBorrow": "MayStopSearch"},
     }
     assert defaulted({**obj, "spec": {"preemption": None}})["spec"] == {"preemption": None}
 

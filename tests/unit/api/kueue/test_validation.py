@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.kueue import labels
-from fleetqueue.api.kueue.validation import Rules, denial, validate
+from fleetqueue.api.kueue.validation import Rules, validate
 from fleetqueue.base import codec
 from fleetqueue.base.paths import set_in_place
 
@@ -183,7 +184,7 @@ def test_concurrent_admission(obj: Json, paths: list[str]) -> None:
 
 def test_the_policy_for_concurrent_admission_never_changes() -> None:
     new = cluster_queue(flavors("f"), concurrentAdmissionPolicy=concurrent())
-    assert denial(validate(new, cluster_queue(flavors("f")))) == (
+    assert aggregate(validate(new, cluster_queue(flavors("f")))) == (
         "spec.concurrentAdmissionPolicy: Invalid value:"
         ' {"migration":{"mode":"TryPreferredFlavors"}}: field is immutable'
     )
@@ -216,7 +217,7 @@ def test_resource_flavors(obj: Json, paths: list[str]) -> None:
 
 def test_taints_must_be_unique_by_key_and_effect() -> None:
     obj = resource_flavor(nodeTaints=[TAINT, TAINT | {"value": "c"}])
-    assert denial(validate(obj)) == (
+    assert aggregate(validate(obj)) == (
         'spec.nodeTaints[1]: Duplicate value: {"key":"a","value":"c","effect":"NoSchedule"}:'
         " taints must be unique by key and effect pair"
     )
@@ -224,9 +225,9 @@ def test_taints_must_be_unique_by_key_and_effect() -> None:
 
 def test_several_errors_are_listed_once_each() -> None:
     errors = validate(cluster_queue(group(quota(nominal="-1"))))
-    assert denial(errors * 2) == str(errors[0])
+    assert aggregate(errors * 2) == str(errors[0])
     two = validate(cluster_queue(group(quota()), group(quota())))
-    assert denial(two) == f"[{two[0]}, {two[1]}]"
+    assert aggregate(two) == f"[{two[0]}, {two[1]}]"
 
 
 def test_kinds_without_a_webhook_are_never_refused() -> None:
@@ -391,6 +392,15 @@ def test_template_metadata_must_be_valid() -> None:
     assert validate(obj, None, Rules(workload_validation_for_pod_set_metadata=False)) == []
 
 
+@pytest.mark.rule("kueue 1.5")
+def test_template_annotations_have_a_size() -> None:
+    large = {"annotations": {"a": "x" * (256 * 1024)}}
+    [error] = validate(workload({"spec.podSets[0].template.metadata": large}))
+    assert str(error) == (
+        "spec.podSets[0].template.metadata.annotations: Too long: may not be more than 262144 bytes"
+    )
+
+
 def test_rules_can_be_switched_off() -> None:
     negative = set_at(RESOURCES, {"requests": {"cpu": "-1"}})
     odd = set_at("spec.podSets[0].topologyRequest", {"podSetSliceSize": 2})
@@ -452,6 +462,10 @@ UPDATES: dict[str, tuple[Json, Json, list[str]]] = {
         reserved({"status.reclaimablePods": RECLAIMED}), workload(), []),
     "reclaimed pods of a smaller elastic set": (
         reserved({"status.reclaimablePods": RECLAIMED}, annotations=ELASTIC),
+        reserved({"spec.podSets[0].count": 1}, annotations=ELASTIC), []),
+    "fewer pods to reclaim of a set that was made smaller": (
+        reserved({"status.reclaimablePods": RECLAIMED, "spec.podSets[0].count": 1},
+                 annotations=ELASTIC),
         reserved({"spec.podSets[0].count": 1}, annotations=ELASTIC), []),
     "a stale count of an elastic set": (
         reserved({"status.reclaimablePods": RECLAIMED}, annotations=ELASTIC),

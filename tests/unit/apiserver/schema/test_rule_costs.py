@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.apiserver.builtin import definitions
 from fleetqueue.apiserver.schema import structural
 from fleetqueue.apiserver.schema.rule_costs import TotalCost, cardinality_below, excess
 
@@ -47,7 +48,8 @@ def definition(*specs: dict[str, Any]) -> dict[str, Any]:
             "versions": [version(f"v{n}", spec) for n, spec in enumerate(specs, 1)],
         },
     }
-    structural.default_crd(crd)
+    definitions.default_definition(crd)
+    definitions.prepare_definition(crd)
     return crd
 
 

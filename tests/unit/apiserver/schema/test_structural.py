@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.apiserver.schema.structural import default_crd, validate_crd
+from fleetqueue.apiserver.builtin.definitions import default_definition, prepare_definition
+from fleetqueue.apiserver.schema.structural import validate_crd
 from fleetqueue.base import codec
 
 SCHEMAS: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -1916,7 +1917,8 @@ def definition(**spec: Any) -> dict[str, Any]:
         },
     }
     copied: dict[str, Any] = codec.copy(crd)
-    default_crd(copied)
+    default_definition(copied)
+    prepare_definition(copied)
     return copied
 
 

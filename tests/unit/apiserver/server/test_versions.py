@@ -144,6 +144,25 @@ async def test_what_was_stored_under_an_older_version_is_read_in_the_new_one(
         assert (found["apiVersion"], found["spec"]) == ("example.org/v2", spec)
 
 
+async def test_what_another_version_left_out_has_the_defaults_of_the_storage_version(
+    api: Api,
+) -> None:
+    made = definition("v2")
+    sizes = {"x": {"type": "integer"}, "size": {"type": "integer", "default": 5}}
+    for version, names in zip(made["spec"]["versions"], (("x",), ("x", "size")), strict=True):
+        spec = {"type": "object", "properties": {name: sizes[name] for name in names}}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    await api.post(DEFINITIONS, made)
+    await api.settle()
+    assert (await api.post(V1, thing("v1", x=1)))["spec"] == {"x": 1}
+    assert (await api.get(f"{V2}/x"))["spec"] == {"x": 1, "size": 5}
+    assert [each["spec"] for each in (await api.get(V2))["items"]] == [{"x": 1, "size": 5}]
+    assert (await api.get(f"{V1}/x"))["spec"] == {"x": 1}
+    changed = await api.patch(f"{V1}/x", {"spec": {"x": 2}})
+    assert (changed["spec"], changed["metadata"]["generation"]) == ({"x": 2}, 2)
+    assert (await api.get(f"{V2}/x"))["spec"] == {"x": 2, "size": 5}
+
+
 async def test_a_write_of_nothing_brings_an_object_to_the_storage_version(api: Api) -> None:
     await with_things(api)
     first = await api.post(V1, thing("v1", size=3))

@@ -80,3 +80,15 @@ def test_what_the_file_cannot_say_of_workers_is_told_by_flags(
 
     made = told["options"].kueue.dispatching
     assert (made.tolerates_missing_kinds, made.batch_seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_warned"), [([], True), (["--webhook-url=https://here:9443"], False)]
+)
+def test_outside_of_a_cluster_it_says_that_nobody_may_reach_its_webhooks(
+    told: dict[str, Any], arguments: list[str], is_warned: bool
+) -> None:
+    answer = CliRunner().invoke(command.controller, arguments)
+
+    warning = "Warning: the cluster asks webhooks of its Service kueue-system/kueue-webhook-service"
+    assert answer.stderr.startswith(warning) is is_warned, answer.stderr

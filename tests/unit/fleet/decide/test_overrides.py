@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fleetqueue.fleet.decide.overrides import Applicable, OverrideFailed, Overrides, applicable
+from fleetqueue.fleet.decide.overrides import Applicable, OverrideFailed, Overrides, candidates
 
 Json = dict[str, Any]
 EAST, WEST = {"region": "east"}, {"region": "west"}
@@ -98,7 +98,7 @@ def test_an_override_is_for_the_placement_that_it_names_or_for_all(
     reference: Json | None, placement: tuple[str, str], applies: bool
 ) -> None:
     snapshot = narrow("ro-0", "conf", rule(EVERYWHERE), placement=reference)
-    found = applicable(*placement, cluster("a"), [config()], [], [snapshot])
+    found = candidates(*placement, [config()], [], [snapshot]).on(cluster("a"))
     assert found.namespaced == ((("web", "ro-0"),) if applies else ())
 
 
@@ -120,15 +120,15 @@ def test_a_rule_is_for_the_clusters_that_its_selector_picks(
     selector: Json | None, labels: dict[str, str], matches: bool
 ) -> None:
     snapshot = narrow("ro-0", "conf", rule(selector))
-    found = applicable("", "p", cluster("a", **labels), [config()], [], [snapshot])
+    found = candidates("", "p", [config()], [], [snapshot]).on(cluster("a", **labels))
     assert bool(found.namespaced) is matches
 
 
 @pytest.mark.rule("OVR-4")
 def test_an_override_of_a_namespace_is_for_all_that_stands_in_it() -> None:
     snapshot = wide("cro-0", "Namespace", "web", rule(EVERYWHERE, patch("add", "/kept", 1)))
-    only_objects = applicable("", "p", cluster("a"), [config()], [snapshot], [])
-    elsewhere = applicable("", "p", cluster("a"), [config(namespace="ops")], [snapshot], [])
+    only_objects = candidates("", "p", [config()], [snapshot], []).on(cluster("a"))
+    elsewhere = candidates("", "p", [config(namespace="ops")], [snapshot], []).on(cluster("a"))
     overrides = Overrides(cluster("a"), cluster=[snapshot])
     assert only_objects.cluster == ("cro-0",)
     assert elsewhere == Applicable()
@@ -150,7 +150,7 @@ def test_a_resource_override_is_for_the_object_of_its_own_namespace() -> None:
 @pytest.mark.rule("OVR-5")
 def test_objects_in_envelopes_are_overridden_by_their_own_names() -> None:
     snapshot = narrow("ro-0", "conf", rule(EVERYWHERE))
-    found = applicable("", "p", cluster("a"), [envelope(config())], [], [snapshot])
+    found = candidates("", "p", [envelope(config())], [], [snapshot]).on(cluster("a"))
     assert found.namespaced == (("web", "ro-0"),)
 
 
@@ -170,7 +170,7 @@ def test_overrides_are_listed_in_the_order_of_their_names() -> None:
     other = narrow("z-0", "conf", rule(EVERYWHERE), namespace="ops")
     wides = [wide(name, "Namespace", "web", rule(EVERYWHERE)) for name in ("n-1", "m-0")]
     selected = [config(), config(namespace="ops")]
-    found = applicable("", "p", cluster("a"), selected, wides, [*names, other])
+    found = candidates("", "p", selected, wides, [*names, other]).on(cluster("a"))
     assert found == Applicable(("m-0", "n-1"), (("ops", "z-0"), ("web", "a-0"), ("web", "b-0")))
     assert found.binding_fields == {
         "clusterResourceOverrideSnapshots": ["m-0", "n-1"],

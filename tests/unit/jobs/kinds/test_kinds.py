@@ -37,7 +37,6 @@ def test_every_kind_has_an_operator_of_its_own(example: Example) -> None:
     assert kind.managed_by.endswith("managedBy")
     assert kind.own_name
     assert kind.supports_slices == (kind.framework in ELASTIC)
-    assert kind.supports_partial_admission == (kind.framework == "batch/job")
     assert kind.supports_prebuilt
 
 

@@ -318,6 +318,15 @@ def test_pods_that_ended_without_their_prebuilt_workload_are_not_kept_for_succes
     assert released == ["1", "2"]
 
 
+@pytest.mark.rule("jobs A.12")
+def test_a_total_may_have_a_sign() -> None:
+    pods = [gated(held(a(name, total=2))) for name in ("1", "2")]
+    for pod in pods:
+        pod["metadata"]["annotations"][f"{K}/pod-group-total-count"] = "+2"
+    [made] = [step for step in decide(None, *pods).steps if type(step) is Create]
+    assert made.obj["spec"]["podSets"][0]["count"] == 2
+
+
 def test_pods_too_many_go_before_all_must_agree() -> None:
     pods = [gated(held(a(name, total=2))) for name in ("1", "2", "3")]
     for pod, team in zip(pods, "xxy", strict=True):

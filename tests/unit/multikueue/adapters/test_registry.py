@@ -12,7 +12,6 @@ from fleetqueue.base import paths
 from fleetqueue.jobs.settings import external_kind
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue.adapter import Adapter, Copied, Copying
-from fleetqueue.multikueue.adapters.owners import keys_of
 from fleetqueue.multikueue.adapters.registry import adapter_for, adapters, handed_over
 from fleetqueue.multikueue.settings import DispatchSettings
 
@@ -190,15 +189,6 @@ def _off() -> Any:
 def test_a_kind_of_ours_stays_ours() -> None:
     settings = enabling("batch/job", external=(external_kind("Job.v1.batch"),))
     assert adapters(settings)["batch", "Job"].framework == "batch/job"
-
-
-@pytest.mark.rule("FLOW-60")
-def test_the_names_of_mirrors_are_known_when_the_jobs_are_gone() -> None:
-    group = workload(reference("v1", "Pod", "a"), reference("v1", "Pod", "b"))
-    assert [key.name for key in keys_of(group, BY_FRAMEWORK["pod"].resource)] == ["a", "b"]
-    noted = workload(reference("v1", "Pod", "a"), annotations=notes(SET, "db"))
-    found = keys_of(noted, BY_FRAMEWORK["statefulset"].resource)
-    assert [key.name for key in found] == ["db"]
 
 
 def test_kinds_are_called_as_go_calls_them() -> None:

@@ -236,3 +236,44 @@ async def test_a_job_there_that_no_manager_sent_is_left_alone() -> None:
     answers = {"/apis/batch/v1/namespaces/ns/jobs/x": mirror()}
     assert await pods_there(client(answers), "ns", Dispatch("one", (JOB,))) == []
     assert await pods_there(client({}), "ns", Dispatch("one", (JOB,))) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "api_version", "kind"),
+    [
+        ("sts", "apps/v1", "StatefulSet"),
+        ("deploy", "apps/v1", "Deployment"),
+        ("lws", "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+        ("po", "v1", "Pod"),
+        ("AW", "workload.codeflare.dev/v1beta2", "AppWrapper"),
+    ],
+)
+def test_kinds_are_named_as_short_as_for_kubectl(word: str, api_version: str, kind: str) -> None:
+    assert is_kind(word, Owner(api_version, kind, "x"))
+    assert not is_kind(word, JOB)
+
+
+@pytest.mark.parametrize(
+    "kind", ["workload", "workloads", "wl", "kwl", "Workload", "workload.kueue.x-k8s.io"]
+)
+async def test_a_workload_leads_to_its_job_too(kind: str) -> None:
+    made = search({WORKLOADS: listed(workload("one", JOB))})
+    assert await made.dispatch(kind, "w") == [Dispatch("one", (JOB,))]
+    assert [each["metadata"]["name"] for each in await made.workloads(kind, "w")] == ["w"]
+    with pytest.raises(UserError, match=f"there is no {kind}/x in namespace"):
+        await search({WORKLOADS: listed()}).dispatch(kind, "x")
+
+
+async def test_a_group_of_pods_has_the_name_of_its_workload() -> None:
+    pods = [Owner("v1", "Pod", f"x-{number}") for number in range(2)]
+    made = search({WORKLOADS: listed(workload("one", *pods))})
+    assert await made.dispatch("", "w") == [Dispatch("one", tuple(pods))]
+
+
+async def test_a_job_that_members_run_is_told_as_such() -> None:
+    notes = {"fleetqueue.io/placed": "true"}
+    path = "/apis/batch/v1/namespaces/ns/jobs/x"
+    placed = {"metadata": {"name": "x", "namespace": "ns", "annotations": notes}}
+    made = search({WORKLOADS: listed(), path: placed})
+    with pytest.raises(UserError, match="job/x is placed: members of the fleet run it"):
+        await made.workloads("job", "x")

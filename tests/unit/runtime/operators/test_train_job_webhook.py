@@ -58,6 +58,12 @@ def test_the_runtime_must_exist() -> None:
     assert check(local, there) == []
 
 
+def test_a_job_may_change_when_its_runtime_is_gone() -> None:
+    running = train_jobs.job("none")
+    stopped = {**running, "spec": {**running["spec"], "suspend": True}}
+    assert check(stopped, old=running) == []
+
+
 def test_a_deprecated_runtime_is_warned_of() -> None:
     source = runtime()
     source["metadata"]["labels"]["trainer.kubeflow.org/support"] = "deprecated"

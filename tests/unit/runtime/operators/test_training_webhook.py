@@ -1,4 +1,4 @@
-"""Why a training job is refused."""
+"""What is put right of a training job, and why one is refused."""
 
 import copy
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.training import JAX, PADDLE, PYTORCH, TF, XGBOOST
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import pytorch_job
 from fleetqueue.runtime.operators.training_kinds import Family
-from fleetqueue.runtime.operators.training_webhook import validate, webhook_of
+from fleetqueue.runtime.operators.training_webhook import default, validate, webhook_of
 
 pytestmark = [pytest.mark.rule("jobs B.4.4"), pytest.mark.rule("jobs D.4")]
 
@@ -42,7 +42,23 @@ def test_the_webhook_is_named_after_the_kind(family: Family) -> None:
     kind = family.name.lower()
     webhook = webhook_of(family)
     assert webhook.name == f"validator.{kind}.training-operator.kubeflow.org"
-    assert webhook.default is None
+
+
+@pytest.mark.rule("jobs B.4.1")
+def test_roles_are_stored_as_they_are_spelled_properly() -> None:
+    obj = training.job(TF, {"ps": 1, "WORKER": 2})
+    default(TF, operators.asked(obj))
+    assert {role: spec["replicas"] for role, spec in obj["spec"][TF.specs].items()} == {
+        "PS": 1,
+        "Worker": 2,
+    }
+    changed = training.job(TF, {"worker": 3, "PS": 1, "Worker": 2, "Foreman": 1})
+    default(TF, operators.asked(changed, obj))
+    assert {role: spec["replicas"] for role, spec in changed["spec"][TF.specs].items()} == {
+        "PS": 1,
+        "Worker": 3,
+        "Foreman": 1,
+    }
 
 
 @pytest.mark.parametrize("family", [PYTORCH, TF, PADDLE, JAX], ids=lambda family: family.name)

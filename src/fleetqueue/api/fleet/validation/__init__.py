@@ -6,6 +6,7 @@ ResourcePlacements have no webhook; only their schema checks them.
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fleetqueue.api.field_errors import aggregate
 from fleetqueue.api.fleet import text
 from fleetqueue.api.fleet.validation.policy import policy_errors
 from fleetqueue.api.fleet.validation.strategy import strategy_errors
@@ -28,7 +29,7 @@ def denial(new: Json, old: Json | None, is_cluster_scoped: IsClusterScoped) -> s
     if old is not None and (refused := _update_denial(new, old, is_cluster_scoped)):
         return refused
     if errors := placement_errors(new, is_cluster_scoped):
-        return f"deny create/update v1beta1 CRP has invalid fields {text.aggregate(errors)}"
+        return f"deny create/update v1beta1 CRP has invalid fields {aggregate(errors)}"
     return None
 
 
@@ -40,16 +41,16 @@ def placement_errors(placement: Json, is_cluster_scoped: IsClusterScoped) -> lis
         errors.append(f"the name field cannot have length exceeding {NAME_LENGTH_MAX}")
     errors += _selectors_errors(spec.get("resourceSelectors") or [], is_cluster_scoped)
     if spec.get("policy") is not None and (wrong := policy_errors(spec["policy"])):
-        errors.append(f"the placement policy field is invalid: {text.aggregate(wrong)}")
+        errors.append(f"the placement policy field is invalid: {aggregate(wrong)}")
     if wrong := strategy_errors(spec.get("strategy") or {}):
-        errors.append(f"the rollout Strategy field  is invalid: {text.aggregate(wrong)}")
+        errors.append(f"the rollout Strategy field  is invalid: {aggregate(wrong)}")
     return errors
 
 
 def _update_denial(new: Json, old: Json, is_cluster_scoped: IsClusterScoped) -> str | None:
     if errors := placement_errors(old, is_cluster_scoped):
         lead = "deny update on old invalid v1beta1 CRP with DeletionTimestamp not set"
-        return f"{lead} {text.aggregate(errors)}"
+        return f"{lead} {aggregate(errors)}"
     if _placement_type(new) != _placement_type(old):
         return "placement type is immutable"
     kept = _tolerations(new)

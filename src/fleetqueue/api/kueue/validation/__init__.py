@@ -14,7 +14,7 @@ from fleetqueue.api.kueue.validation.workload import validate_workload
 
 Json = dict[str, Any]
 
-__all__ = ["KINDS", "Rules", "denial", "validate"]
+__all__ = ["KINDS", "Rules", "validate"]
 
 _VALIDATORS: dict[str, Callable[[Json, Json | None, Rules], list[FieldError]]] = {
     "ClusterQueue": validate_cluster_queue,
@@ -30,9 +30,3 @@ def validate(obj: Json, old: Json | None = None, rules: Rules | None = None) -> 
     """Everything that is wrong with the object; nothing for kinds without a webhook."""
     validator = _VALIDATORS.get(str(obj.get("kind")))
     return validator(obj, old, rules or Rules()) if validator else []
-
-
-def denial(errors: list[FieldError]) -> str:
-    """The text of a refusal: one error as it is, several in brackets, none of them twice."""
-    texts = list(dict.fromkeys(str(error) for error in errors))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleetqueue.api import names
-from fleetqueue.api.field_errors import FieldError, wrong
+from fleetqueue.api.field_errors import FieldError, too_long, wrong
 from fleetqueue.api.quantity import Quantity
 
 Json = dict[str, Any]
 
 NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
+BYTES_MAX = 256 * 1024
+"""Of all annotations together."""
 
 
 def check_not_negative(value: Any, path: str) -> list[FieldError]:
@@ -34,6 +36,9 @@ def check_annotations(annotations: Mapping[str, str], path: str) -> list[FieldEr
     errors: list[FieldError] = []
     for key in sorted(annotations):
         errors += [wrong(path, key, message) for message in names.annotation_key(key)]
+    pairs = annotations.items()
+    if sum(names.byte_length(key) + names.byte_length(value) for key, value in pairs) > BYTES_MAX:
+        errors.append(too_long(path, BYTES_MAX))
     return errors
 
 

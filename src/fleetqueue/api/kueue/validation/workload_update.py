@@ -9,10 +9,9 @@ from fleetqueue.api.kueue.validation.common import IMMUTABLE, check_immutable
 from fleetqueue.api.kueue.validation.rules import Rules
 from fleetqueue.api.kueue.workloads import (
     has_quota,
-    is_elastic,
     is_replacement,
-    pod_set_counts,
     pod_sets_of,
+    scaled_down,
 )
 from fleetqueue.api.model import read, write
 from fleetqueue.base import codec
@@ -58,7 +57,7 @@ def _as_written(obj: Json) -> list[Json]:
 
 
 def _check_reclaimable(new: Json, old: Json, rules: Rules) -> list[FieldError]:
-    shrunk = _shrunk(new, old) if rules.elastic_jobs_via_workload_slices else set()
+    shrunk = scaled_down(new) if rules.elastic_jobs_via_workload_slices else set()
     after = {each["name"]: each["count"] for each in _status(new).get("reclaimablePods") or []}
     errors: list[FieldError] = []
     for entry in _status(old).get("reclaimablePods") or []:
@@ -71,14 +70,6 @@ def _check_reclaimable(new: Json, old: Json, rules: Rules) -> list[FieldError]:
         elif after[name] < count:
             errors.append(wrong(f"{path}.count", after[name], f"cannot be less than {count}"))
     return errors
-
-
-def _shrunk(new: Json, old: Json) -> set[str]:
-    """Pod sets of an elastic workload that ask for fewer pods than before."""
-    if not is_elastic(new):
-        return set()
-    before = pod_set_counts(old)
-    return {name for name, count in pod_set_counts(new).items() if count < before.get(name, 0)}
 
 
 def _check_admission(new: Json, old: Json) -> list[FieldError]:

@@ -63,6 +63,11 @@ def spec_hash(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(go_json(made).encode()).hexdigest()
 
 
+def digest(manifest: Mapping[str, Any]) -> str:
+    """Of all that a manifest says."""
+    return hashlib.sha256(codec.encode(manifest)).hexdigest()
+
+
 def sanitized(manifest: Mapping[str, Any]) -> Json:
     """The manifest without what only a server sets, and without our own annotations."""
     metadata = manifest.get("metadata") or {}

@@ -1,6 +1,5 @@
 """What came of one manifest, and the conditions that tell it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -97,7 +96,7 @@ def entry(outcome: Outcome, before: Json | None, is_report: bool, now: datetime)
     known = (before or {}).get("conditions")
     result: Json = {
         "identifier": outcome.manifest.identifier,
-        "conditions": [settled(known, each) for each in told],
+        "conditions": [conditions.settled(known, each) for each in told],
     }
     observed = outcome.observed if outcome.live is not None else None
     for name, first, listed, found in (
@@ -122,14 +121,6 @@ def made(
     if not generation:
         del condition["observedGeneration"]
     return condition
-
-
-def settled(known: Sequence[Json] | None, new: Json) -> Json:
-    """The new condition, with the time of the old one where the status is the same."""
-    old = conditions.find(known, new["type"])
-    if old is None or old.get("status") != new["status"]:
-        return new
-    return {**new, "lastTransitionTime": old.get("lastTransitionTime")}
 
 
 def _applied(outcome: Outcome, now: datetime) -> list[Json]:

@@ -13,6 +13,7 @@ from fleetqueue.api.fleet.strategy import (
     WhenToApply,
     WhenToTakeOver,
 )
+from fleetqueue.fleet.decide.delivery.forms import annotation
 
 Json = dict[str, Any]
 
@@ -76,15 +77,11 @@ def manifests_of(work: Json) -> list[Json]:
 
 def is_abandoned(work: Json) -> bool:
     """Whether the objects stay when the Work goes."""
-    told = _annotation(work, labels.DELETE_PROPAGATION_POLICY)
+    told = annotation(work, labels.DELETE_PROPAGATION_POLICY)
     return told == DeletePropagationPolicy.ABANDON
 
 
 def is_job_aware(work: Json, is_default: bool) -> bool:
     """As the placement says it, or else as the member was told at its start."""
-    told = _annotation(work, labels.KUEUE_AWARE)
+    told = annotation(work, labels.KUEUE_AWARE)
     return told == "true" if told in ("true", "false") else is_default
-
-
-def _annotation(work: Json, name: str) -> str:
-    return str(((work.get("metadata") or {}).get("annotations") or {}).get(name) or "")

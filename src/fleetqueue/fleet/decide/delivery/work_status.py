@@ -7,6 +7,7 @@ from typing import Any
 from fleetqueue.api.fleet.conditions import STATUS_TRIMMED, PlacementAspect
 from fleetqueue.api.times import format_time
 from fleetqueue.base import codec
+from fleetqueue.fleet.decide import conditions
 from fleetqueue.fleet.decide.delivery import forms, manifests, outcomes
 from fleetqueue.fleet.decide.delivery.availability import NOT_TRACKABLE
 from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest, Place
@@ -154,7 +155,7 @@ def _conditions(work: Json, told: Iterable[Told], now: datetime) -> list[Json]:
         outcomes.made(type, is_true, reason, text, generation, now)
         for type, is_true, reason, text in told
     )
-    return [outcomes.settled(known, each) for each in made]
+    return [conditions.settled(known, each) for each in made]
 
 
 def _before(work: Json, known: Mapping[Place, Json], outcome: Outcome) -> Json | None:

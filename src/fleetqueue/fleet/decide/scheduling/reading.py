@@ -1,5 +1,5 @@
-"""What of a cluster a policy reads, and what of a cluster changed: a change that no policy in need
-of clusters reads makes nobody choose again.
+"""What of a cluster a policy reads, and what of a cluster changed: properties and namespaces, which
+change all the time, make nobody choose again who does not read them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,8 @@ from fleetqueue.fleet.decide.snapshots import is_latest
 Json = dict[str, Any]
 EVERYTHING, LABELS, TAINTS, NAMESPACES = "everything", "labels", "taints", "namespaces"
 ELIGIBILITY = "eligibility"
+RARE = frozenset({EVERYTHING, LABELS, TAINTS})
+"""Whoever may be concerned chooses again, also where the cluster is one that he has."""
 _USAGES = {"capacity": "total", "allocatable": "allocatable", "available": "available"}
 
 
@@ -27,14 +29,18 @@ def read_by(snapshot: Json) -> Iterable[str]:
     kind = policy.get("placementType") or "PickAll"
     if kind != "PickAll" and decisions.is_fulfilled(snapshot):
         return
-    yield ELIGIBILITY
+    yield from (ELIGIBILITY, LABELS, TAINTS)
     if kind != "PickFixed":
         yield from _aspects(policy, bool(snapshot["metadata"].get("namespace")))
 
 
-def spreads(snapshot: Json) -> bool:
-    """Whether clusters that a placement has already count for which it gets next."""
-    return bool((snapshot["spec"].get("policy") or {}).get("topologySpreadConstraints"))
+def judges_placed(snapshot: Json) -> bool:
+    """Whether clusters that a placement has already are looked at again: they count for which it
+    gets next, or it says of each that it names how it is.
+    """
+    policy = snapshot["spec"].get("policy") or {}
+    is_fixed = policy.get("placementType") == "PickFixed"
+    return is_fixed or bool(policy.get("topologySpreadConstraints"))
 
 
 def changes(old: Json | None, new: Json | None, now: datetime) -> set[str]:
@@ -56,15 +62,11 @@ def changes(old: Json | None, new: Json | None, now: datetime) -> set[str]:
 
 
 def _aspects(policy: Json, is_namespaced: bool) -> Iterable[str]:
-    terms = affinity.required_terms(policy)
-    yield TAINTS
     if is_namespaced:
         yield NAMESPACES
-    if policy.get("topologySpreadConstraints") or any(each.get("labelSelector") for each in terms):
-        yield LABELS
     yield from {
         str(expression.get("name") or "")
-        for term in terms
+        for term in affinity.required_terms(policy)
         for expression in affinity.expressions(term)
     }
 

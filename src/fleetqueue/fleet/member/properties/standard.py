@@ -97,7 +97,9 @@ class Standard:
         return self._version
 
     async def _queue_values(self) -> dict[str, str]:
-        """Nothing where the member has no queues of ours or of Kueue."""
+        """Nothing where the member has no queues of ours or of Kueue, or as KubeFleet tells it."""
+        if not self.site.settings.is_job_aware:
+            return {}
         try:
             found = await self.cluster.client.list(CLUSTER_QUEUES)
         except (NotFound, UnknownKind):

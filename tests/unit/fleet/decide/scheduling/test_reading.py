@@ -84,18 +84,18 @@ def fulfilled(snapshot: Json) -> Json:
     return snapshot | {"status": run(snapshot, [member("a"), member("b")]).status}
 
 
-ANY = {EVERYTHING, ELIGIBILITY}
+ANY = {EVERYTHING, ELIGIBILITY, LABELS, TAINTS}
 EAST = required(with_labels(region="east"), with_property(CPU, "Ge", "1"))
 # fmt: off
 POLICIES = {
-    "pick all": (policy(), ANY | {TAINTS}),
-    "pick all, fulfilled as ever": (fulfilled(policy()), ANY | {TAINTS}),
-    "pick all with affinity": (policy(affinity=EAST), ANY | {TAINTS, LABELS, CPU}),
-    "pick n that waits": (policy("PickN", 5), ANY | {TAINTS}),
-    "pick n that lacks some": (fulfilled(policy("PickN", 5)), ANY | {TAINTS}),
+    "pick all": (policy(), ANY),
+    "pick all, fulfilled as ever": (fulfilled(policy()), ANY),
+    "pick all with affinity": (policy(affinity=EAST), ANY | {CPU}),
+    "pick n that waits": (policy("PickN", 5), ANY),
+    "pick n that lacks some": (fulfilled(policy("PickN", 5)), ANY),
     "pick n that has all": (fulfilled(policy("PickN", 2)), {EVERYTHING}),
     "pick n that spreads": (policy("PickN", 5, topologySpreadConstraints=[{"topologyKey": "z"}]),
-                            ANY | {TAINTS, LABELS}),
+                            ANY),
     "pick fixed that waits": (policy("PickFixed", clusterNames=["a"]), ANY),
     "pick fixed that has all": (fulfilled(policy("PickFixed", clusterNames=["a"])), {EVERYTHING}),
 }

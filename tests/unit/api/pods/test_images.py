@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleetqueue.apiserver.builtin.images import default_pull_policy
+from fleetqueue.api.pods.images import default_pull_policy
 
 DIGEST = "sha256:" + "a" * 64
 
