@@ -48,3 +48,12 @@ def test_a_first_start_loads_what_makes_certificates_and_a_second_nothing_slow(
     assert run(START + PRINT_SLOW, data) == ""
     (tmp_path / "data" / "pki" / "serving.crt").write_text("damaged")
     assert run(START + PRINT_SLOW, data) == "cryptography"
+
+
+def test_who_only_waits_for_clusters_loads_next_to_nothing() -> None:
+    parts = (
+        "from fleetqueue.local_fleet import guardian, held\nfrom fleetqueue.nursery import children"
+    )
+    found = "{'asyncio', 'msgspec', 'logging'} & set(sys.modules)"
+    program = f"import sys\n{parts}\nprint(*{found})"
+    assert run(program) == ""

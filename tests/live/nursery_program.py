@@ -10,7 +10,8 @@ from pathlib import Path
 from fleetqueue import kueue
 from fleetqueue.app import ServeOptions
 from fleetqueue.embedded.options import LiveOptions
-from fleetqueue.nursery.parent import Child, Nursery
+from fleetqueue.nursery.children import Child
+from fleetqueue.nursery.parent import Nursery
 
 
 def main(directory: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetqueue.local_fleet.lock import Lock, Phase
+from fleetqueue.local_fleet.held import Phase
+from fleetqueue.local_fleet.lock import Lock
 from support.local_fleet import LocalFleet
 from support.server import wait_until
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from fleetqueue.app import ServeOptions
 from fleetqueue.errors import Bug, UserError
+from fleetqueue.nursery.children import Child
 from fleetqueue.nursery.cluster_process import Live
-from fleetqueue.nursery.parent import CannotServe, Child, Nursery
+from fleetqueue.nursery.parent import CannotServe, Nursery
 
 
 @dataclass

@@ -7,44 +7,14 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
 from fleetqueue.errors import UserError
+from fleetqueue.local_fleet.held import Held, Phase
 
 TRIES = 250
 WAIT_SECONDS = 0.1
-
-
-class Phase(StrEnum):
-    """Where a fleet is in its life."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    STOPPING = "stopping"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The lock in the hands of the process that runs the fleet."""
-
-    file: IO[str]
-    path: Path
-
-    def tell(self, phase: Phase) -> None:
-        """In one write of the same length each time: whoever reads finds a whole line."""
-        word = "" if phase is Phase.RUNNING else phase
-        width = max(map(len, Phase))
-        os.pwrite(self.file.fileno(), f"{os.getpid()} {word:<{width}}\n".encode(), 0)
-
-    def is_in_place(self) -> bool:
-        """False where the directory was removed, or has become another."""
-        try:
-            return os.path.samestat(os.fstat(self.file.fileno()), self.path.stat())
-        except OSError:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +60,7 @@ class Lock:
                     f" {self.path.parent / 'logs'}"
                 )
             file.truncate(0)
-            held = Held(file, self.path)
+            held = Held(file.fileno(), self.path)
             held.tell(Phase.STARTING)
             yield held
 

@@ -1,6 +1,5 @@
 """Runs the clusters of a fleet: the process that `fleetqueue up` leaves behind."""
 
-import contextlib
 import logging
 import os
 import signal
@@ -14,16 +13,16 @@ from typing import Literal, TypeVar
 from fleetqueue.api.quantity import Quantity, QuantityError
 from fleetqueue.app import ServeOptions
 from fleetqueue.base import log_lines
-from fleetqueue.base.log_lines import LogLines
 from fleetqueue.embedded.options import LiveOptions
 from fleetqueue.errors import FleetqueueError, UserError
 from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kueue import KueueOptions, read_options
+from fleetqueue.local_fleet import guardian
 from fleetqueue.local_fleet.directory import Directory, Member, Record
-from fleetqueue.local_fleet.lock import Phase
+from fleetqueue.local_fleet.held import Phase
 from fleetqueue.multikueue.dispatchers.registry import warnings_of
 from fleetqueue.nursery import disks
-from fleetqueue.nursery.parent import Child, Nursery
+from fleetqueue.nursery.parent import Nursery
 from fleetqueue.runtime.image_files import read_images
 from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.nodes import NodeSpec
@@ -138,20 +137,9 @@ def run(directory: Directory, record: Record, ready: Callable[[], None]) -> None
             _start(nursery, directory, record)
             held.tell(Phase.RUNNING)
             ready()
-            nursery.run(note_end, is_over=lambda: not held.is_in_place())
-            if not held.is_in_place():
-                logger.warning("%s was removed: the fleet ends", directory.path)
+            guardian.become(held, nursery)
         finally:
             held.tell(Phase.STOPPING)
-
-
-def note_end(child: Child) -> None:
-    """One that ended by itself may not have come to say why."""
-    if not child.exit_code or child.output is None:
-        return
-    record = logger.makeRecord(logger.name, logging.ERROR, "", 0, child.told_end(), (), None)
-    with contextlib.suppress(OSError), child.output.open("a") as log:
-        log.write(f"{LogLines().format(record)}\n")
 
 
 def _start(nursery: Nursery, directory: Directory, record: Record) -> None:

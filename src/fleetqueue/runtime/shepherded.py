@@ -1,6 +1,7 @@
 """Containers as real processes: the server's side of the shepherd, which is started from here.
 
-A shepherd that dies is replaced; the processes it had are gone then, and are reported as lost.
+A shepherd that dies is replaced; the processes it had are gone then, and are reported as lost. One
+that has had nothing to do for a while is let go until there is something again.
 """
 
 import asyncio
@@ -29,6 +30,8 @@ from fleetqueue.runtime.streams import DescriptorStreams
 
 _LOST_CODE = 137
 _STOP_SECONDS_MAX = 15.0
+REST_SECONDS = 30.0
+"""An idle shepherd takes memory, a new one takes less than a tenth of a second."""
 _STARTS_PER_PRUNING = 500
 
 log = logging.getLogger(__name__)
@@ -63,6 +66,11 @@ class ShepherdedProcesses:
         self._program: subprocess.Popen[bytes] | None = None
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._recovery: asyncio.Task[None] | None = None
+        self._rest_at: asyncio.TimerHandle | None = None
+        self._resting: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        """Whoever lets the shepherd go or brings it back."""
+        self._is_let_go = False
         self._is_closing = False
 
     @classmethod
@@ -90,6 +98,7 @@ class ShepherdedProcesses:
         made = cls(directory, clock, settings, lock)
         await asyncio.to_thread(reap_leftovers, settings["cluster"])
         await made._launch()
+        made._rest_later()
         return made
 
     @property
@@ -143,19 +152,11 @@ class ShepherdedProcesses:
         return Exit(record.code, record.signal, record.is_out_of_memory, finished_at=finished)
 
     async def close(self) -> None:
-        if self._recovery is not None:
-            await asyncio.gather(self._recovery, return_exceptions=True)
+        self._stay()
+        tasks = [task for task in (self._recovery, self._resting) if task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._is_closing = True
-        if self._program is not None and self._channel is not None:
-            self.order({"do": "stop"})
-            try:
-                await asyncio.to_thread(self._program.wait, _STOP_SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                self._program.kill()
-                await asyncio.to_thread(self._program.wait)
-                await asyncio.to_thread(reap_leftovers, self._settings["cluster"])
-            self._hear()
-            self._disconnect()
+        await self._end_shepherd()
         for process in list(self._running.values()):
             process.has_ended(self._lost())
         self._running.clear()
@@ -179,7 +180,7 @@ class ShepherdedProcesses:
         self, process: ShepherdedProcess, order: Message, given: dict[str, int]
     ) -> None:
         try:
-            await asyncio.shield(self._ready)
+            await self._awake()
             if process.id in self._running:
                 raise CannotStart(f'"{process.id}" runs already')
             self._running[process.id] = process
@@ -215,7 +216,7 @@ class ShepherdedProcesses:
             heard = self._channel.receive()
             if heard is None:
                 self._disconnect()
-                if not self._is_closing:
+                if not self._is_closing and not self._is_let_go:
                     self._shepherd_is_gone()
                 return
             if not heard:
@@ -240,12 +241,59 @@ class ShepherdedProcesses:
             process.was_attached()
             return
         del self._running[process.id]
+        if not self._running:
+            self._rest_later()
         if event["event"] == "failed":
             process.has_failed(event["message"])
         else:
             at = moment(event["at"])
             end = Exit(event["code"], event["signal"], event["memory"], finished_at=at)
             process.has_ended(end)
+
+    # Rest
+
+    def _rest_later(self) -> None:
+        self._stay()
+        self._rest_at = asyncio.get_running_loop().call_later(REST_SECONDS, self._begin_rest)
+
+    def _stay(self) -> None:
+        if self._rest_at is not None:
+            self._rest_at.cancel()
+
+    def _begin_rest(self) -> None:
+        self._resting = asyncio.get_running_loop().create_task(self._rest())
+
+    async def _rest(self) -> None:
+        async with self._turn:
+            if self._running or not self._ready.done():
+                return
+            self._is_let_go = True
+            await self._end_shepherd()
+
+    async def _awake(self) -> None:
+        """Returns when there is a shepherd; whoever then starts something does so at once, and
+        keeps it.
+        """
+        self._stay()
+        async with self._turn:
+            if self._is_let_go:
+                self._is_let_go = False
+                self._ready = asyncio.get_running_loop().create_future()
+                await self._launch()
+        await asyncio.shield(self._ready)
+
+    async def _end_shepherd(self) -> None:
+        if self._program is None or self._channel is None:
+            return
+        self.order({"do": "stop"})
+        try:
+            await asyncio.to_thread(self._program.wait, _STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            await asyncio.to_thread(self._program.wait)
+            await asyncio.to_thread(reap_leftovers, self._settings["cluster"])
+        self._hear()
+        self._disconnect()
 
     def _shepherd_is_gone(self) -> None:
         loop = asyncio.get_running_loop()
@@ -270,6 +318,8 @@ class ShepherdedProcesses:
         for process in lost.values():
             process.has_ended(self._lost())
         await self._launch()
+        if not self._running:
+            self._rest_later()
 
     def _disconnect(self) -> None:
         if self._channel is not None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fleetqueue.errors import UserError
-from fleetqueue.local_fleet.lock import Lock, Phase, check_free
+from fleetqueue.local_fleet.held import Phase
+from fleetqueue.local_fleet.lock import Lock, check_free
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import click
 
 from fleetqueue.cli.fleets import DIRECTORY, directory_at
 from fleetqueue.errors import UserError
-from fleetqueue.local_fleet.lock import Phase
+from fleetqueue.local_fleet.held import Phase
 
 NOT_RUNNING = 3
 """The exit code, as `systemctl status` has it."""

@@ -12,7 +12,8 @@ from fleetqueue.cli.fleets import DIRECTORY, directory_at
 from fleetqueue.cli.paths import TextFile
 from fleetqueue.errors import UserError
 from fleetqueue.local_fleet.directory import Directory, Record
-from fleetqueue.local_fleet.lock import Phase, check_free
+from fleetqueue.local_fleet.held import Phase
+from fleetqueue.local_fleet.lock import check_free
 
 INTERRUPTED = 130
 """The exit code of what ends by Ctrl-C, as shells have it."""
