@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--on", choices=list(FLEETS), default="real")
     parser.add_argument("--dispatcher", choices=list(DISPATCHERS), action="append")
+    parser.add_argument("--warm-up", type=int, default=0, help="so many jobs before, not counted")
     parser.add_argument("--one-by-one", action="store_true", help="each when the last has ended")
     parser.add_argument("--details", action="store_true", help="each process, each request")
     options = parser.parse_args()
@@ -82,6 +83,7 @@ async def _run(options: argparse.Namespace, dispatcher: str, fleet: Fleet) -> re
         runner = Runner(manager, clusters, options.jobs, clock, is_kubelet=not fleet.simulates)
         await runner.follow()
         stack.push_async_callback(runner.stop)
+        await runner.warm_up(options.warm_up)
         await settle(fleet.clusters)
         found = await measured(fleet.clusters, lambda: runner.run(one_by_one=options.one_by_one))
     return report.Run(

@@ -4,7 +4,7 @@ have none: what may run is ready, and complete a moment later.
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -81,8 +81,20 @@ class Runner:
         for each in (self._manager, *self._workers.values()):
             await each.wait_synced()
 
+    async def warm_up(self, count: int) -> None:
+        """With jobs that are not told of: what a server does for the first of them costs more."""
+        await self._load(range(self._jobs, self._jobs + count), one_by_one=False)
+        self._sent.clear()
+        self.outcome = Outcome()
+
     async def run(self, *, one_by_one: bool) -> Outcome:
         begun = time.perf_counter()
+        await self._load(range(self._jobs), one_by_one=one_by_one)
+        self.outcome.seconds = time.perf_counter() - begun
+        return self.outcome
+
+    async def _load(self, numbers: Iterable[int], *, one_by_one: bool) -> None:
+        """Until all of them have ended."""
         free = asyncio.Semaphore(1 if one_by_one else CREATED_AT_ONCE)
 
         async def make(number: int) -> None:
@@ -96,7 +108,7 @@ class Runner:
                     await over.wait()
             await over.wait()
 
-        every = asyncio.gather(*map(make, range(self._jobs)))
+        every = asyncio.gather(*map(make, numbers))
         awaited: set[asyncio.Future[Any]] = {every, self._failed}
         known = -1
         while not any(each.done() for each in awaited) and known < len(self.outcome.finished):
@@ -109,8 +121,6 @@ class Runner:
             left = sorted(self._sent.keys() - self.outcome.finished.keys())
             raise SystemExit(f"{len(left)} jobs do not end: {', '.join(left[:10])}")
         await every
-        self.outcome.seconds = time.perf_counter() - begun
-        return self.outcome
 
     async def stop(self) -> None:
         for each in (self._manager, *self._workers.values()):

@@ -52,7 +52,10 @@ class Store(Generic[T]):
         return [obj for key, obj in list(self._objects.items()) if key.namespace == namespace]
 
     def by_index(self, name: str, value: Hashable) -> list[T]:
-        found = map(self._objects.get, list(self._entries[name].get(value, ())))
+        entries = self._entries[name].get(value)
+        if not entries:
+            return []
+        found = map(self._objects.get, list(entries))
         return [obj for obj in found if obj is not None]
 
     def all_keys(self) -> list[Key]:

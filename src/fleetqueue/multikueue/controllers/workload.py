@@ -44,7 +44,7 @@ from fleetqueue.multikueue.namesakes import Namesakes
 from fleetqueue.multikueue.offers import Offers
 from fleetqueue.multikueue.preflight import needed_by
 from fleetqueue.multikueue.settings import DispatchSettings
-from fleetqueue.multikueue.standing import reasons, told
+from fleetqueue.multikueue.standing import reasons, standings, told
 from fleetqueue.multikueue.workers import Farewell, Workers, nothing_to_keep
 
 LOOKS_MAX = 32
@@ -339,16 +339,14 @@ class DispatchController(Controller[Any]):
         under another name.
         """
         known = {uid_of(site.copy) for site in sites if site.copy is not None}
+        kind, key = subject.adapter.resource, subject.key
         found = [
             self._site(worker.name, subject)
             for worker in self._workers.all()
             if worker.name not in subject.configured and worker.is_connected
+            if worker.copy(key) is not None or worker.mirrors_of(kind, key)
         ]
-        return [
-            site
-            for site in found
-            if not site.is_clean and not (site.copy is not None and uid_of(site.copy) in known)
-        ]
+        return [site for site in found if site.copy is None or uid_of(site.copy) not in known]
 
     def _holder(self, subject: Subject) -> str:
         """As those slices tell that are not over. One that was never put out, and has no worker
@@ -377,20 +375,22 @@ class DispatchController(Controller[Any]):
         worker = self._workers.get(name)
         if worker is None or not worker.is_connected:
             return Site(name, is_connected=False, lost_since=self._workers.lost_since(name))
-        key = subject.key
-        adapter = subject.adapter
-        mirrors = worker.mirrors_of(adapter.resource, key)
+        key, adapter = subject.key, subject.adapter
+        copy, mirrors = worker.copy(key), worker.mirrors_of(adapter.resource, key)
+        is_removing = self.errands.is_removing(name, key)
+        if copy is None and not mirrors:
+            # Of most workers, for most workloads.
+            return Site(name, is_leaving=is_removing)
         has_ended = bool(adapter.managed_by) and any(
             adapter.has_ended(each, self._settings) for each in mirrors
         )
-        copy = worker.copy(key)
         return Site(
             name,
             copy=copy,
             has_mirror=bool(mirrors),
             has_ended=has_ended,
             was_put_out=copy is not None and (name, uid_of(copy)) in self._put_out.get(key, ()),
-            is_leaving=self.errands.is_removing(name, key) or self._namesakes.is_one(key, copy),
+            is_leaving=is_removing or self._namesakes.is_one(key, copy),
         )
 
     def _components(self, subject: Subject) -> tuple[list[Any], int]:
@@ -422,11 +422,13 @@ class DispatchController(Controller[Any]):
     def _tell_standing(self, subject: Subject, seen: Situation) -> None:
         """Why nobody has admitted it, when all have said so; once for each change of that."""
         workload, adapter = subject.workload, subject.adapter
+        copies = {site.name: site.copy for site in seen.sites if site.copy is not None}
+        if any(each.reason in UNDECIDED for each in standings(copies, {})):
+            return
         found = self._offers.standings(workload, adapter, subject.jobs, seen.sites)
         names = reasons(found)
         asked = nominated(workload) or [site.name for site in seen.sites]
-        is_open = any(reason in UNDECIDED for _, reason in names)
-        is_open |= not {*asked} <= {worker for worker, _ in names}
+        is_open = not {*asked} <= {worker for worker, _ in names}
         if not found or is_open or self._standings.get(subject.key) == names:
             return
         self._standings[subject.key] = names
