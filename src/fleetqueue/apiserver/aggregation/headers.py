@@ -24,7 +24,8 @@ _OF_THE_CONNECTION = frozenset(
 _NOT_SENT = _OF_THE_CONNECTION | {"host", "content-length", "authorization", "expect"}
 _NOT_ANSWERED = _OF_THE_CONNECTION | {"content-length", "content-type", "date", "warning"}
 _TOLD_ANYWAY = ("cache-control", "no-cache, private")
-_PREFIXES = ("x-remote-", "impersonate-")
+_PREFIXES = ("x-remote-", "impersonate-", "sec-websocket-")
+"""Whom others say they are, and what may hold a token: the list of a WebSocket's protocols."""
 _TOKEN = frozenset("!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 

@@ -27,6 +27,8 @@ class Proxy:
         self.caller = caller
 
     async def pass_on(self, known: Known, request: Request, user: User) -> Response:
+        if request.channel is not None:
+            raise _plain(501, "connections that leave HTTP are not passed on")
         if not known.is_available:
             raise _unavailable("service unavailable")
         service = known.service
@@ -110,7 +112,9 @@ def _response(incoming: Incoming) -> Response:
 
 
 def _unavailable(why: str) -> problems.ApiError:
+    return _plain(503, why, "ServiceUnavailable")
+
+
+def _plain(code: int, why: str, reason: str = "") -> problems.ApiError:
     """Said in plain text, as kube-aggregator does."""
-    return problems.ApiError(
-        503, "ServiceUnavailable", f"{why}\n", headers=dict(problems.PLAIN_TEXT)
-    )
+    return problems.ApiError(code, reason, f"{why}\n", headers=dict(problems.PLAIN_TEXT))

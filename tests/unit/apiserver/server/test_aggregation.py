@@ -8,9 +8,10 @@ from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.aggregation.calling import Incoming, Outgoing
 from fleetqueue.apiserver.discovery import AGGREGATED_TYPE
 from fleetqueue.apiserver.reaching import CallFailed
+from fleetqueue.apiserver.request import Request
 from fleetqueue.base import codec
 
-from .conftest import Api
+from .conftest import ADMIN, Api
 
 Object = dict[str, Any]
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -193,6 +194,23 @@ async def test_somebody_else_is_asked_for_and_whoever_may_not_is_refused_here(
     ]
     await api.send("GET", f"{GROUP}/v1/gusts/a", user=User("eve"))
     assert (api.status, len(remote.asked)) == (403, count + 1)
+
+
+async def test_a_token_in_the_protocols_of_a_websocket_stays_here(api: Api, remote: Remote) -> None:
+    await ready(api)
+    named = {"sec_websocket_protocol": "base64url.bearer.authorization.k8s.io.c2VjcmV0, v4"}
+    await api.send("GET", f"{GROUP}/v1/gusts/a", **named)
+    assert not [name for name, _ in remote.asked[-1].headers if "websocket" in name]
+
+
+async def test_a_connection_that_leaves_http_is_refused(api: Api, remote: Remote) -> None:
+    await ready(api)
+    count = len(remote.asked)
+    asked = Request("GET", f"{GROUP}/v1/gusts/a", user=ADMIN, channel=object())
+    response = await api.instance.server.handle(asked)
+    told = "connections that leave HTTP are not passed on\n"
+    assert (response.status, response.encoded().decode()) == (501, told)
+    assert len(remote.asked) == count
 
 
 async def test_a_server_that_is_gone_is_told_in_plain_text(api: Api, remote: Remote) -> None:
