@@ -83,3 +83,14 @@ async def test_a_stream_is_passed_on_as_it_comes(tmp_path: Path) -> None:
     with pytest.raises(CallFailed, match="connection refused"):
         await later.call(asked)
     await later.close()
+
+
+async def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    caller = HttpsCaller(FrontProxy(keys.authority, *keys.client))
+    async with serving(keys, asyncio.Event()) as url, asyncio.timeout(5):
+        asked = Outgoing("GET", url, [], b"", NAME, keys.authority, seconds=0.2)
+        answer = await caller.call(asked)
+        with pytest.raises(CallFailed, match="context deadline exceeded"):
+            await answer.whole()
+        await caller.close()

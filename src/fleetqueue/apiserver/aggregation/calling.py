@@ -1,6 +1,5 @@
 """How API servers beside this one are called: over HTTPS, as the front proxy that they trust."""
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -38,8 +37,8 @@ class Outgoing(NamedTuple):
     server_name: str = ""
     bundle: bytes = b""
     is_unverified: bool = False
-    head_seconds: float | None = None
-    """How long the answer may take to begin; None: as long as it likes, as a watch does."""
+    seconds: float | None = None
+    """How long the answer may take, to its end; None: as long as it likes, as a watch does."""
 
 
 @dataclass(slots=True)
@@ -80,17 +79,16 @@ class HttpsCaller:
         from yarl import URL
 
         try:
-            context = self._context(outgoing.bundle, outgoing.is_unverified)
-            async with asyncio.timeout(outgoing.head_seconds):
-                response = await self._opened().request(
-                    outgoing.method,
-                    URL(outgoing.url, encoded=True),
-                    data=outgoing.body or None,
-                    headers=outgoing.headers,
-                    ssl=context,
-                    server_hostname=outgoing.server_name or None,
-                    allow_redirects=False,
-                )
+            response = await self._opened().request(
+                outgoing.method,
+                URL(outgoing.url, encoded=True),
+                data=outgoing.body or None,
+                headers=outgoing.headers,
+                ssl=self._context(outgoing.bundle, outgoing.is_unverified),
+                server_hostname=outgoing.server_name or None,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(outgoing.seconds, sock_connect=CONNECT_SECONDS),
+            )
             return await _read(response)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise CallFailed(go_words(error)) from error
@@ -108,7 +106,6 @@ class HttpsCaller:
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 connector=aiohttp.TCPConnector(limit=0),
             )
         return self._session
@@ -151,7 +148,7 @@ async def _chunks(response: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
     try:
         async for chunk in response.content.iter_any():
             yield chunk
-    except aiohttp.ClientError as error:
+    except (TimeoutError, aiohttp.ClientError) as error:
         raise CallFailed(go_words(error)) from error
     finally:
         response.close()

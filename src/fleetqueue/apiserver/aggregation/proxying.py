@@ -11,9 +11,14 @@ from fleetqueue.apiserver.aggregation.services import Known, RemoteService
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.reaching import CallFailed, go_words, service_address
 from fleetqueue.apiserver.request import Request, Response
+from fleetqueue.apiserver.routes import find_route
 from fleetqueue.base import codec
 
 DISCOVERY_SECONDS = 5.0
+REQUEST_SECONDS = 60.0
+"""As kube-apiserver has it, for all that is not meant to last."""
+LASTING = frozenset(("attach", "exec", "log", "portforward", "proxy"))
+"""Subresources that are."""
 AGGREGATOR = User("system:kube-aggregator", groups=(MASTERS,))
 """As whom this server asks on its own account."""
 _SAFE = "/:@!$&'()*+,;=~"
@@ -36,7 +41,6 @@ class Proxy:
             address = self.address(service)
         except CallFailed:
             raise _unavailable("service unavailable") from None
-        is_discovery = request.path.rstrip("/") == service.path
         body = request.body or (b"" if request.object is None else codec.encode(request.object))
         outgoing = Outgoing(
             request.method,
@@ -46,7 +50,7 @@ class Proxy:
             service.server_name,
             service.bundle,
             service.is_unverified,
-            DISCOVERY_SECONDS if is_discovery else None,
+            _seconds(request, service),
         )
         try:
             incoming = await self.caller.call(outgoing)
@@ -69,7 +73,7 @@ class Proxy:
                 server_name=service.server_name,
                 bundle=service.bundle,
                 is_unverified=service.is_unverified,
-                head_seconds=DISCOVERY_SECONDS,
+                seconds=DISCOVERY_SECONDS,
             )
         )
 
@@ -78,7 +82,7 @@ class Proxy:
         url = f"https://{address}{service.path}"
         pairs = [("Accept", "application/json"), *headers.told(AGGREGATOR)]
         return await self._whole(
-            Outgoing("GET", url, pairs, is_unverified=True, head_seconds=DISCOVERY_SECONDS)
+            Outgoing("GET", url, pairs, is_unverified=True, seconds=DISCOVERY_SECONDS)
         )
 
     async def _whole(self, outgoing: Outgoing) -> Incoming:
@@ -91,6 +95,13 @@ class Proxy:
 
     def address(self, service: RemoteService) -> str:
         return service_address(self._core, service.namespace, service.service, service.port)
+
+
+def _seconds(request: Request, service: RemoteService) -> float | None:
+    if request.path.rstrip("/") == service.path:
+        return DISCOVERY_SECONDS
+    route = find_route(request)
+    return None if route.verb == "watch" or route.subresource in LASTING else REQUEST_SECONDS
 
 
 def _target(request: Request) -> str:

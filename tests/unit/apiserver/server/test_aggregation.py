@@ -213,6 +213,25 @@ async def test_a_connection_that_leaves_http_is_refused(api: Api, remote: Remote
     assert len(remote.asked) == count
 
 
+@pytest.mark.parametrize(
+    ("path", "seconds"),
+    [
+        ("", 5),
+        ("/gusts", 60),
+        ("/gusts?watch=true", None),
+        ("/watch/gusts", None),
+        ("/namespaces/default/gusts/a", 60),
+        ("/namespaces/default/gusts/a/log", None),
+    ],
+)
+async def test_only_what_is_meant_to_last_is_waited_for_without_end(
+    api: Api, remote: Remote, path: str, seconds: float | None
+) -> None:
+    await ready(api)
+    await api.send("GET", f"{GROUP}/v1{path}")
+    assert remote.asked[-1].seconds == seconds
+
+
 async def test_a_server_that_is_gone_is_told_in_plain_text(api: Api, remote: Remote) -> None:
     await ready(api)
     remote.is_down = True
