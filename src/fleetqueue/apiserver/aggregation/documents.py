@@ -4,8 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fleetqueue.apiserver.aggregation.services import RemoteService
+from fleetqueue.base import codec
 
 Object = dict[str, Any]
+
+SENSELESS = (codec.DecodeError, AttributeError, KeyError, RecursionError, TypeError)
+"""What is raised over a document that is not what it should be: others may send anything, and what
+makes no sense says as little as no answer.
+"""
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 AGGREGATED_TYPES = ",".join(_AGGREGATED.format(version) for version in ("v2", "v2beta1"))

@@ -130,8 +130,7 @@ class RemoteServiceKeeper(WorkingKeeper):
                 described = documents.find_version(codec.decode(found.body or b""), service)
             if described is None:
                 described = documents.from_resource_list(codec.decode(resource_list), service)
-        except (CallFailed, codec.DecodeError, KeyError, TypeError, AttributeError):
-            # What makes no sense says as little as no answer.
+        except (CallFailed, *documents.SENSELESS):
             described = None
         self._remotes.describe(known, described, resource_list)
 

@@ -1,6 +1,7 @@
 """OpenAPI of API servers beside this one: asked for when somebody wants ours, and then kept."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +62,8 @@ class RemoteOpenApi:
         for known in self._core.remotes:
             found = self._found(known).get(V2)
             if found is not None:
-                document = documents.merge(document, found, f"{known.service.path}/")
+                with contextlib.suppress(*documents.SENSELESS):
+                    document = documents.merge(document, found, f"{known.service.path}/")
         return document
 
     def index(self) -> dict[str, Object]:
@@ -70,7 +72,7 @@ class RemoteOpenApi:
         for known in self._core.remotes:
             name = known.service.path.removeprefix("/")
             paths = self._found(known).get(V3, {}).get("paths") or {}
-            if name in paths:
+            if isinstance(paths, dict) and name in paths:
                 found[name] = paths[name]
         return found
 
@@ -91,7 +93,7 @@ class RemoteOpenApi:
         try:
             answer = await self._proxy.ask(kept.service, path, etag=kept.etags.get(path, ""))
             document = codec.decode(answer.body or b"") if answer.status == 200 else None
-        except (CallFailed, codec.DecodeError):
+        except (CallFailed, *documents.SENSELESS):
             return False
         if not isinstance(document, dict) or kept.found.get(path) == document:
             return False

@@ -33,6 +33,8 @@ WHOLE = {
     "paths": {f"{GROUP}/v1/gusts/{{name}}/speed": READ, "/version/": READ},
     "definitions": {"Speed": {"type": "object"}, "Other": {"type": "object"}},
 }
+POD_NAME = "io.k8s.api.core.v1.Pod"
+POD = f"#/definitions/{POD_NAME}"
 V3_PATH = {"serverRelativeURL": f"/openapi/v3{GROUP}/v1?hash=1"}
 
 
@@ -42,6 +44,7 @@ class Remote:
     def __init__(self) -> None:
         self.asked: list[Outgoing] = []
         self.is_down = False
+        self.raw: dict[str, bytes] = {}
         self.answers: dict[str, Object] = {
             f"{GROUP}/v1": LIST,
             "/openapi/v2": WHOLE,
@@ -57,7 +60,8 @@ class Remote:
         found = self.answers.get(path)
         headers = [("Content-Type", "application/json"), ("X-Own", "1"), ("Date", "then")]
         headers += [("Warning", '299 - "mind the \\"gap\\""')]
-        return Incoming(200 if found else 404, headers, codec.encode(found or {}))
+        body = self.raw.get(path, codec.encode(found or {}))
+        return Incoming(200 if found else 404, headers, body)
 
     async def close(self) -> None:
         pass
@@ -274,6 +278,33 @@ async def test_its_documents_are_among_ours(api: Api, remote: Remote) -> None:
     assert index["apis/wind.example.com/v1"] == V3_PATH
     await api.send("GET", f"/openapi/v3{GROUP}/v1?hash=1")
     assert remote.asked[-1].url == f"https://10.1.2.3:9443/openapi/v3{GROUP}/v1?hash=1"
+
+
+@pytest.mark.parametrize(
+    ("version", "document"),
+    [
+        ("v2", {"paths": [], "definitions": {}}),
+        ("v2", {"paths": {f"{GROUP}/v1/gusts": {"$ref": POD}}, "definitions": {POD_NAME: "x"}}),
+        ("v3", {"paths": 3}),
+        ("v3", {"paths": "apis/wind.example.com/v1"}),
+    ],
+)
+async def test_documents_that_make_no_sense_leave_ours_as_they_are(
+    api: Api, remote: Remote, version: str, document: Object
+) -> None:
+    ours = await api.get(f"/openapi/{version}")
+    await ready(api)
+    remote.answers[f"/openapi/{version}"] = document
+    assert await api.get(f"/openapi/{version}") == ours
+
+
+async def test_a_list_that_cannot_be_read_is_told_as_an_answer(api: Api, remote: Remote) -> None:
+    remote.raw[f"{GROUP}/v1"] = remote.raw["/openapi/v2"] = b"[" * 5000
+    await ready(api)
+    response = await api.send("GET", "/apis", accept=AGGREGATED_TYPE)
+    [only] = codec.decode(response.encoded())["items"][-1]["versions"]
+    assert only == {"version": "v1", "freshness": "Stale"}
+    assert (await api.send("GET", "/openapi/v2")).status == 200
 
 
 async def test_what_is_deleted_is_nobody_s_again(api: Api, remote: Remote) -> None:
