@@ -222,7 +222,12 @@ def test_which_addresses_lead_where() -> None:
                 {"addresses": ["127.1.0.1"]},
                 {"addresses": ["127.1.0.3"], "conditions": {"ready": False}},
             ],
-        }
+        },
+        {
+            "metadata": {"namespace": "ns", "labels": {"kubernetes.io/service-name": "web"}},
+            "ports": [{"name": "http"}],
+            "endpoints": [{"addresses": ["127.1.0.4"]}],
+        },
     ]
     behind = [("127.1.0.1", 8080), ("127.1.0.2", 8080)]
     assert plan_listeners([service, foreign], slices, ["127.0.0.1"]) == {

@@ -36,9 +36,11 @@ def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | No
         if part is None or labels.get("kubernetes.io/service-name") != name:
             continue
         ports = [p for p in part.get("ports") or () if (p.get("name") or "") == port_name]
+        # A port without a number stands for all, which leads nowhere.
+        numbers = [p["port"] for p in ports if p.get("port")]
         for endpoint in part.get("endpoints") or ():
-            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
-                return joined(endpoint["addresses"][0], ports[0]["port"])
+            if numbers and (endpoint.get("conditions") or {}).get("ready") is not False:
+                return joined(endpoint["addresses"][0], numbers[0])
     endpoints = core.get("endpoints", f"{namespace}/{name}")
     for subset in (endpoints or {}).get("subsets") or ():
         ports = [p for p in subset.get("ports") or () if (p.get("name") or "") == port_name]

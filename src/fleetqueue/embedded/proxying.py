@@ -68,7 +68,8 @@ def _service_place(service: Object, target: Target, places: Places) -> tuple[str
             )
         name = known[0].get("name") or ""
     for part in places.slices(service):
-        numbers = [p["port"] for p in part.get("ports") or () if (p.get("name") or "") == name]
+        ports = [p for p in part.get("ports") or () if (p.get("name") or "") == name]
+        numbers = [p["port"] for p in ports if p.get("port")]
         ready = [e for e in part.get("endpoints") or () if _is_ready(e)]
         if numbers and ready:
             return str(ready[0]["addresses"][0]), int(numbers[0])

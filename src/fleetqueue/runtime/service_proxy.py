@@ -162,7 +162,9 @@ def _behind(slices: Sequence[Object], port_name: str) -> list[Place]:
     """Ready endpoints of a port; a slice has the numbers of its own pods for a named port."""
     found: list[Place] = []
     for each in slices:
-        numbers = [p["port"] for p in each.get("ports") or () if (p.get("name") or "") == port_name]
+        ports = [p for p in each.get("ports") or () if (p.get("name") or "") == port_name]
+        # A port without a number stands for all, which leads nowhere.
+        numbers = [p["port"] for p in ports if p.get("port")]
         ready = [
             address
             for endpoint in each.get("endpoints") or ()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fleetqueue.apiserver.hooks.remote import find_target
+from fleetqueue.apiserver.reaching import CallFailed
 
 from .conftest import Api
 
@@ -49,3 +50,12 @@ async def test_old_endpoints_of_the_sixth_version_are_bracketed_too(api: Api) ->
     await api.post(f"{HOME}/endpoints", {"metadata": {"name": "hook"}, "subsets": subsets})
     assert api.status == 201
     assert find_target(api.instance.core, CLIENT).address == "https://[fd00::7]:9443/check"
+
+
+async def test_a_port_without_a_number_leads_nowhere(api: Api) -> None:
+    await with_service(api)
+    made = {**slice_of("10.1.2.3"), "ports": [{"name": ""}]}
+    await api.post(SLICES, made)
+    assert api.status == 201
+    with pytest.raises(CallFailed, match='no endpoints available for service "hook"'):
+        find_target(api.instance.core, CLIENT)
