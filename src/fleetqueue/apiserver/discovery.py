@@ -101,10 +101,10 @@ class Discovery:
                 return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case ["api", version]:
                 return self._resource_list("", version)
-            case ["apis", group] if group and (group in self._groups or group in self._remote):
-                return {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
             case ["apis", group] if (found := self._core.extensions.get(group)) is not None:
                 return {"kind": "APIGroup", "apiVersion": "v1", **found.discovered()}
+            case ["apis", group] if group and (group in self._groups or group in self._remote):
+                return {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
             case ["apis", group, version] if group in self._core.extensions:
                 return self._extension_list(group, version)
             case ["apis", group, version]:

@@ -9,7 +9,8 @@ from fleetqueue.apiserver.registry import Registry
 
 Object = dict[str, Any]
 
-TABLE = "apiservices.apiregistration.k8s.io"
+GROUP = "apiregistration.k8s.io"
+TABLE = f"apiservices.{GROUP}"
 AVAILABLE = "Available"
 
 
@@ -37,10 +38,12 @@ class RemoteService(NamedTuple):
 
 
 def read_service(obj: Object) -> RemoteService | None:
-    """What an APIService says; None where this server answers itself."""
+    """What an APIService says; None where this server answers itself, as it always does for
+    APIServices: whoever sent these elsewhere could not take that back.
+    """
     spec = obj["spec"]
     service = spec.get("service")
-    if service is None or not spec.get("group"):
+    if service is None or spec.get("group") in (None, "", GROUP):
         return None
     return RemoteService(
         obj["metadata"]["name"],

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api.served_groups import ServedGroup
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.aggregation.calling import Incoming, Outgoing
 from fleetqueue.apiserver.discovery import AGGREGATED_TYPE
@@ -305,6 +306,29 @@ async def test_a_list_that_cannot_be_read_is_told_as_an_answer(api: Api, remote:
     [only] = codec.decode(response.encoded())["items"][-1]["versions"]
     assert only == {"version": "v1", "freshness": "Stale"}
     assert (await api.send("GET", "/openapi/v2")).status == 200
+
+
+async def test_what_others_in_this_process_answer_is_theirs_in_discovery_too(
+    api: Api, remote: Remote
+) -> None:
+    await ready(api)
+    group = ServedGroup("wind.example.com", "Wind", ("v2", "v1"), (), {}, lambda asked: {})
+    api.instance.core.extensions.add(group)
+    [listed] = [g for g in (await api.get("/apis"))["groups"] if g["name"] == group.name]
+    found = await api.get(GROUP)
+    assert found == {"kind": "APIGroup", "apiVersion": "v1", **listed}
+
+
+async def test_apiservices_themselves_are_never_sent_elsewhere(api: Api, remote: Remote) -> None:
+    await with_service(api)
+    await with_endpoint(api)
+    made = api_service(group="apiregistration.k8s.io")
+    made["metadata"]["name"] = "v1.apiregistration.k8s.io"
+    await api.post(SERVICES, made)
+    await api.settle()
+    count = len(remote.asked)
+    await api.delete(f"{SERVICES}/v1.apiregistration.k8s.io")
+    assert (api.status, len(remote.asked)) == (200, count)
 
 
 async def test_what_is_deleted_is_nobody_s_again(api: Api, remote: Remote) -> None:
