@@ -44,10 +44,12 @@ def read_bool(text: str) -> bool | None:
 
 def read_int(text: str) -> int | None:
     """A decimal number as Go reads it; None where it is none, or does not fit into 64 bits."""
-    if not is_int(text):
+    try:
+        value = int(text) if is_int(text) else None
+    except ValueError:
+        # Python reads no number of thousands of digits.
         return None
-    value = int(text)
-    return value if INT_MIN <= value <= INT_MAX else None
+    return value if value is not None and INT_MIN <= value <= INT_MAX else None
 
 
 def is_int(text: str) -> bool:

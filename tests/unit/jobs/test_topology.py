@@ -40,6 +40,10 @@ REQUESTS = {
         {"slice_required_topology": "host", "slice_size": "2"},
         {"podSetSliceRequiredTopology": "host", "podSetSliceSize": 2},
     ),
+    "a size of more digits than Python reads": (
+        {"slice_required_topology": "host", "slice_size": "9" * 5000},
+        {"podSetSliceRequiredTopology": "host"},
+    ),
     "layers": (
         {"slice_required_topology_constraints": '[{"topology":"rack","size":4}]'},
         {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 4}]},
