@@ -1,6 +1,7 @@
 """Who listens where on this machine, as the kernel tells it: nobody is disturbed by being asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import TypeAlias
@@ -14,10 +15,11 @@ _WORD = 8
 """Hexadecimal digits of the numbers of which an address is made, each in the machine's order."""
 
 
-def listens(place: Place) -> bool:
-    """Whether a program takes connections there, at this address or at all there are."""
-    address, port = place
-    return not _listeners().isdisjoint((each, port) for each in (address, *_EVERYWHERE))
+def one_listens(places: Iterable[Place]) -> bool:
+    """Whether a program takes connections at one of them: at its address, or at all there are."""
+    return not _listeners().isdisjoint(
+        (each, port) for address, port in places for each in (address, *_EVERYWHERE)
+    )
 
 
 def listens_everywhere(port: int) -> bool:
@@ -30,13 +32,16 @@ def _listeners() -> set[Place]:
 
 
 def _rows(family: int, table: Path) -> Iterator[Place]:
+    """Linux tells who listens first; what is connected, which may be thousands, is not read."""
     try:
-        lines = table.read_text("ascii").splitlines()[1:]
+        file = table.open(encoding="ascii")
     except OSError:  # no IPv6 here
         return
-    for line in lines:
-        _, local, _, state, *_ = line.split()
-        if state == _LISTENING:
+    with file:
+        for line in islice(file, 1, None):
+            _, local, _, state, *_ = line.split()
+            if state != _LISTENING:
+                return
             address, _, port = local.partition(":")
             yield inet_ntop(family, _packed(address)), int(port, 16)
 

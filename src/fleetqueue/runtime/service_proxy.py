@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fleetqueue.kube.resources import Object
-from fleetqueue.runtime.listening import Place, listens, listens_everywhere
+from fleetqueue.runtime.listening import Place, listens_everywhere, one_listens
 
 _CHUNK = 64 * 1024
 _CONNECT_SECONDS_MAX = 5.0
@@ -65,7 +65,7 @@ class ServiceProxy:
         """Whether it is clear who listens there: we do, or a pod that has the port everywhere."""
         behind = (self._place_of(*each) for each in self._backends.get(place, ()))
         same_port = [each for each in behind if each[1] == place[1]]
-        if same_port and not any(listens(each) for each in same_port):
+        if same_port and not one_listens(same_port):
             return False
         problem = await self._listen(place)
         if problem is None or (same_port and listens_everywhere(place[1])):
