@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 30.0
 WHOLE_BYTES_MAX = 1024 * 1024
 """A longer answer, or one of unknown length, is passed on as it comes."""
+DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
+"""Of what a server says of itself; that of a large cluster is a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,18 @@ class Incoming:
     chunks: AsyncIterator[bytes] | None = None
 
     async def whole(self) -> bytes:
+        """CallFailed where it is longer than any document."""
         if self.body is not None:
             return self.body
         assert self.chunks is not None
-        return b"".join([chunk async for chunk in self.chunks])
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in self.chunks:
+            size += len(chunk)
+            if size > DOCUMENT_BYTES_MAX:
+                raise CallFailed(f"the answer is longer than {DOCUMENT_BYTES_MAX} bytes")
+            parts.append(chunk)
+        return b"".join(parts)
 
 
 class Caller(Protocol):
