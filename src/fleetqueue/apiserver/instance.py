@@ -103,9 +103,9 @@ class Instance:
             *all_keepers(self.core, self.internal, issuer, settings.authority, quotas.ledger),
             RemoteServiceKeeper(self.core, self.internal, self.proxy),
         ]
-        self._trust: dict[str, str] | None = None
         if settings.front_proxy is not None:
-            self._trust = trust.trust_data(settings.authority, settings.front_proxy)
+            told = trust.trust_data(settings.authority, settings.front_proxy)
+            self._keepers.append(trust.TrustKeeper(self.core, self.internal, told))
         self._followers_of: dict[str, list[Keeper]] = {}
         store.listen(self._follow)
 
@@ -115,8 +115,6 @@ class Instance:
         for keeper in self._keepers:
             keeper.start()
         await bootstrap.ensure(self.core, self.internal, self._address.port or 443)
-        if self._trust is not None:
-            await trust.ensure(self.core, self.internal, self._trust)
 
     async def stop(self) -> None:
         for keeper in self._keepers:

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from fleetqueue.apiserver.access.users import User
-from fleetqueue.apiserver.instance import Instance
+from fleetqueue.apiserver.instance import Instance, Settings
 from fleetqueue.apiserver.log import Log, MemoryLog
 from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.base import codec
@@ -83,14 +83,15 @@ class Api:
             await loop.idle()
 
 
-async def started(log: Log) -> Api:
+async def started(log: Log, settings: Settings | None = None, *, is_settled: bool = True) -> Api:
     import asyncio
 
     clock = LoopClock(asyncio.get_running_loop(), EPOCH)
-    instance = Instance(log, clock, random.Random(7))
+    instance = Instance(log, clock, random.Random(7), settings)
     await instance.start()
     api = Api(instance)
-    await api.settle()
+    if is_settled:
+        await api.settle()
     return api
 
 

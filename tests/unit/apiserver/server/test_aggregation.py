@@ -1,18 +1,21 @@
 """API servers beside ours: requests reach them, and they are seen in discovery and OpenAPI."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleetqueue.api.served_groups import ServedGroup
 from fleetqueue.apiserver.access.users import User
-from fleetqueue.apiserver.aggregation.calling import Incoming, Outgoing
+from fleetqueue.apiserver.aggregation.calling import FrontProxy, Incoming, Outgoing
 from fleetqueue.apiserver.discovery import AGGREGATED_TYPE
+from fleetqueue.apiserver.instance import Settings
+from fleetqueue.apiserver.log import MemoryLog
 from fleetqueue.apiserver.reaching import CallFailed
 from fleetqueue.apiserver.request import Request
 from fleetqueue.base import codec
 
-from .conftest import ADMIN, Api
+from .conftest import ADMIN, Api, started
 
 Object = dict[str, Any]
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -33,6 +36,22 @@ WHOLE = {
     "swagger": "2.0",
     "paths": {f"{GROUP}/v1/gusts/{{name}}/speed": READ, "/version/": READ},
     "definitions": {"Speed": {"type": "object"}, "Other": {"type": "object"}},
+}
+TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+UNREACHABLE = {
+    "name": "all.example.com",
+    "admissionReviewVersions": ["v1"],
+    "sideEffects": "None",
+    "clientConfig": {"service": {"namespace": "default", "name": "gone"}},
+    "rules": [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["configmaps"],
+        }
+    ],
 }
 POD_NAME = "io.k8s.api.core.v1.Pod"
 POD = f"#/definitions/{POD_NAME}"
@@ -337,6 +356,24 @@ async def test_what_is_deleted_is_nobody_s_again(api: Api, remote: Remote) -> No
     await api.settle()
     assert (await api.send("GET", f"{GROUP}/v1/gusts/a")).status == 404
     assert "wind.example.com" not in [g["name"] for g in (await api.get("/apis"))["groups"]]
+
+
+async def test_whom_to_believe_is_told_when_that_can_be_written(log: MemoryLog) -> None:
+    api = await started(log)
+    await api.post(HOOKS, {"metadata": {"name": "all"}, "webhooks": [UNREACHABLE]})
+    assert api.status == 201
+    await api.instance.stop()
+    front_proxy = FrontProxy(b"the authority", Path("unused.crt"), Path("unused.key"))
+    api = await started(log, Settings(front_proxy=front_proxy), is_settled=False)
+    assert (await api.send("GET", TRUST)).status == 404
+    await api.delete(f"{HOOKS}/all")
+    await api.settle()
+    found = await api.get(TRUST)
+    assert found["data"]["requestheader-client-ca-file"] == "the authority"
+    await api.delete(TRUST)
+    await api.settle()
+    assert (await api.get(TRUST))["data"] == found["data"]
+    await api.instance.stop()
 
 
 async def _wait(seconds: float) -> None:
