@@ -51,7 +51,7 @@ class Child:
     def told_end(self) -> str:
         """How it ended, in a few words."""
         code = self.exit_code or 0
-        how = f"ended with {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        how = f"ended with {code}" if code >= 0 else f"was ended by {_signal_name(-code)}"
         return f"{self.name} {how}"
 
     def signal(self, number: int) -> None:
@@ -189,3 +189,9 @@ class Children:
         child.exit_code = os.waitstatus_to_exitcode(status)
         self._children.remove(child)
         self._on_end(child)
+
+
+def _signal_name(number: int) -> str:
+    """Those between the first and the last real-time signal have none."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
