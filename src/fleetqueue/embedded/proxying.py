@@ -1,7 +1,7 @@
 """Answers the proxy of pods and services: hands an HTTP request on to a port of a pod."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -22,6 +22,8 @@ NOT_HANDED_ON = frozenset(
     (*_OF_ONE_CONNECTION.split(" "), "transfer-encoding", "upgrade", "authorization")
 )
 """Headers of one connection alone, and what the server itself was told."""
+_NOT_ASKED = ("impersonate-", "sec-websocket-")
+"""The same of a request, by how they begin: a WebSocket's list of protocols may hold a token."""
 
 
 async def answer(call: Call, obj: Object, places: Places) -> Response:
@@ -87,7 +89,6 @@ async def _hand_on(call: Call, url: str) -> Response:
     from yarl import URL
 
     request = call.request
-    headers = {n: v for n, v in request.headers.items() if n not in NOT_HANDED_ON}
     session = aiohttp.ClientSession(
         auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None, connect=30)
     )
@@ -95,7 +96,7 @@ async def _hand_on(call: Call, url: str) -> Response:
         given = await session.request(
             request.method,
             URL(url, encoded=True),
-            headers=headers,
+            headers=handed_on(request.headers),
             data=request.body or None,
             allow_redirects=False,
             ssl=False,
@@ -108,6 +109,16 @@ async def _hand_on(call: Call, url: str) -> Response:
         await session.close()
         raise
     return _taken(given, session)
+
+
+def handed_on(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The door joins the values of a repeated header by line breaks."""
+    return [
+        (name, value)
+        for name, joined in headers.items()
+        if name not in NOT_HANDED_ON and not name.startswith(_NOT_ASKED)
+        for value in joined.split("\n")
+    ]
 
 
 def _words(error: Exception) -> str:
