@@ -36,7 +36,8 @@ def sent(headers: Mapping[str, str], user: User) -> Pairs:
     pairs = [
         (name, value)
         for name, joined in headers.items()
-        if name not in dropped and not name.startswith(_PREFIXES)
+        # Some servers take an underscore for a dash.
+        if name not in dropped and not name.replace("_", "-").startswith(_PREFIXES)
         for value in joined.split("\n")
     ]
     return [*pairs, *told(user)]
