@@ -1,7 +1,8 @@
 """OpenAPI of API servers beside this one: asked for when somebody wants ours, and then kept."""
 
 import asyncio
-import contextlib
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,8 @@ from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.reaching import CallFailed
 from fleetqueue.apiserver.request import Request, Response
 from fleetqueue.base import codec
+
+logger = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
@@ -57,13 +60,19 @@ class RemoteOpenApi:
         if any(await asyncio.gather(*due)):
             self._core.remotes.changed()
 
-    def complete(self, document: Object) -> Object:
-        """OpenAPI v2 of the server, with theirs in it."""
+    def complete(self, document: Object, check: Callable[[Object], object]) -> Object:
+        """OpenAPI v2 of the server, with theirs in it; `check` raises over what cannot be told."""
         for known in self._core.remotes:
             found = self._found(known).get(V2)
-            if found is not None:
-                with contextlib.suppress(*documents.SENSELESS):
-                    document = documents.merge(document, found, f"{known.service.path}/")
+            if found is None:
+                continue
+            prefix = f"{known.service.path}/"
+            try:
+                check(documents.merge({"paths": {}, "definitions": {}}, found, prefix))
+                document = documents.merge(document, found, prefix)
+            except Exception as error:  # others may send anything, and ours is told all the same
+                about = {"api_service": known.service.name, "error": repr(error)}
+                logger.warning("OpenAPI of another server makes no sense", extra=about)
         return document
 
     def index(self) -> dict[str, Object]:
@@ -72,7 +81,7 @@ class RemoteOpenApi:
         for known in self._core.remotes:
             name = known.service.path.removeprefix("/")
             paths = self._found(known).get(V3, {}).get("paths") or {}
-            if isinstance(paths, dict) and name in paths:
+            if isinstance(paths, dict) and isinstance(paths.get(name), dict):
                 found[name] = paths[name]
         return found
 

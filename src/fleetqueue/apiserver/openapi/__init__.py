@@ -96,7 +96,7 @@ class OpenApi:
 
     def _whole(self) -> Object:
         own = self._core.extensions.complete(v2.document(self._core.registry))
-        return self._remote.complete(own)
+        return self._remote.complete(own, protobuf.encode)
 
 
 def _digest(body: bytes) -> str:

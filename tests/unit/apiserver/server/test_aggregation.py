@@ -11,6 +11,7 @@ from fleetqueue.apiserver.aggregation.calling import FrontProxy, Incoming, Outgo
 from fleetqueue.apiserver.discovery import AGGREGATED_TYPE
 from fleetqueue.apiserver.instance import Settings
 from fleetqueue.apiserver.log import MemoryLog
+from fleetqueue.apiserver.openapi.protobuf import CONTENT_TYPE
 from fleetqueue.apiserver.reaching import CallFailed
 from fleetqueue.apiserver.request import Request
 from fleetqueue.base import codec
@@ -305,7 +306,10 @@ async def test_its_documents_are_among_ours(api: Api, remote: Remote) -> None:
     [
         ("v2", {"paths": [], "definitions": {}}),
         ("v2", {"paths": {f"{GROUP}/v1/gusts": {"$ref": POD}}, "definitions": {POD_NAME: "x"}}),
+        ("v2", {"paths": {f"{GROUP}/v1/gusts": 3}}),
+        ("v2", {"paths": {f"{GROUP}/v1/gusts": READ}, "definitions": {"Speed": {"minimum": "x"}}}),
         ("v3", {"paths": 3}),
+        ("v3", {"paths": {"apis/wind.example.com/v1": 3}}),
         ("v3", {"paths": "apis/wind.example.com/v1"}),
     ],
 )
@@ -316,6 +320,7 @@ async def test_documents_that_make_no_sense_leave_ours_as_they_are(
     await ready(api)
     remote.answers[f"/openapi/{version}"] = document
     assert await api.get(f"/openapi/{version}") == ours
+    assert (await api.send("GET", "/openapi/v2", accept=CONTENT_TYPE)).status == 200
 
 
 async def test_a_list_that_cannot_be_read_is_told_as_an_answer(api: Api, remote: Remote) -> None:
