@@ -11,7 +11,7 @@ from fleetqueue.api.kueue.config import (
     read_configuration,
     validate_configuration,
 )
-from fleetqueue.api.kueue.config.types import PreemptionStrategy
+from fleetqueue.api.kueue.config.types import AdmissionFairSharing, PreemptionStrategy
 from fleetqueue.api.model import write
 
 Json = dict[str, Any]
@@ -243,11 +243,11 @@ WRONG: dict[str, tuple[Json, list[str]]] = {
             ' "LessThanOrEqualToFinalShare", "LessThanInitialShare",'
             ' "LessThanOrEqualToFinalShare,LessThanInitialShare"']),
     "past usage": (
-        {"admissionFairSharing": {"usageHalfLifeTime": "-1s", "usageSamplingInterval": "0s",
+        {"admissionFairSharing": {"usageHalfLifeTime": "-1s", "usageSamplingInterval": "-2s",
                                   "resourceWeights": {"cpu": -1}}}, [
             'admissionFairSharing.usageHalfLifeTime: Invalid value: "-1s":'
             " must be greater than or equal to 0",
-            'admissionFairSharing.usageSamplingInterval: Invalid value: "0s":'
+            'admissionFairSharing.usageSamplingInterval: Invalid value: "-2s":'
             " must be greater than 0",
             "admissionFairSharing.resourceWeights[cpu]: Invalid value: -1:"
             " must be greater than or equal to 0"]),
@@ -359,6 +359,13 @@ def test_a_section_that_is_not_known_and_says_nothing_is_passed_over() -> None:
 
 
 @pytest.mark.rule("kueue 10.1")
+def test_recovery_that_nobody_waits_for_stays_so_whatever_else_is_zero() -> None:
+    waiting = new(waitForPodsReady={"timeout": "0s", "recoveryTimeout": "0s"}).wait_for_pods_ready
+    assert waiting is not None
+    assert (waiting.timeout, waiting.recovery_timeout) == ("30m", "0s")
+
+
+@pytest.mark.rule("kueue 10.1")
 def test_an_unknown_cipher_suite_is_refused_with_the_known_ones() -> None:
     known = ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"]
     [error] = validate_configuration(
@@ -386,6 +393,8 @@ def test_zeros_that_a_program_wrote_were_never_said() -> None:
         },
         pprofBindAddress="",
         tls=None,
+        waitForPodsReady={"timeout": "0s"},
+        integrations={"frameworks": []},
     )
     assert made == new()
     zeros = new(
@@ -395,6 +404,8 @@ def test_zeros_that_a_program_wrote_were_never_said() -> None:
     )
     assert zeros.controller.sync_span == "2m"
     assert zeros.client_connection.rate is None
+    sharing = new(admissionFairSharing={"usageHalfLifeTime": "0s", "usageSamplingInterval": "0s"})
+    assert write(sharing.admission_fair_sharing) == write(AdmissionFairSharing())
     assert validate_configuration(zeros) == []
 
 

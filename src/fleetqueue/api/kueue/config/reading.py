@@ -7,11 +7,11 @@ import msgspec
 
 from fleetqueue.api.kueue.config import types, v1beta1
 from fleetqueue.api.kueue.config.manager import LeaderElection
-from fleetqueue.api.kueue.config.types import Configuration, MultiKueue
+from fleetqueue.api.kueue.config.types import Configuration, MultiKueue, WaitForPodsReady
 from fleetqueue.api.meta import LabelSelector, LabelSelectorRequirement
 from fleetqueue.api.model import read
 from fleetqueue.api.strict import unknown_fields
-from fleetqueue.api.times import parse_duration
+from fleetqueue.api.times import TimeError, parse_duration
 from fleetqueue.base import paths
 from fleetqueue.errors import InvalidInput
 
@@ -89,9 +89,7 @@ def _without_nulls(value: Any) -> Any:
 
 def _completed(config: Configuration, namespace: str) -> Configuration:
     namespace = config.namespace or namespace
-    waiting = config.wait_for_pods_ready
-    if waiting and waiting.recovery_timeout is None:
-        waiting = msgspec.structs.replace(waiting, recovery_timeout=waiting.timeout)
+    waiting, sharing = config.wait_for_pods_ready, config.admission_fair_sharing
     selector = config.managed_jobs_namespace_selector
     return msgspec.structs.replace(
         config,
@@ -105,7 +103,9 @@ def _completed(config: Configuration, namespace: str) -> Configuration:
             config.internal_cert_management, "webhook_service_name", "webhook_secret_name"
         ),
         managed_jobs_namespace_selector=_outside(namespace) if selector is None else selector,
-        wait_for_pods_ready=waiting,
+        wait_for_pods_ready=waiting and _completed_waiting(waiting),
+        integrations=_filled(config.integrations, "frameworks"),
+        admission_fair_sharing=sharing and _filled_spans(sharing, "usage_sampling_interval"),
         multi_kueue=_completed_multi_kueue(config.multi_kueue),
     )
 
@@ -117,11 +117,31 @@ def _filled(section: Section, *names: str) -> Section:
     return msgspec.structs.replace(section, **empty)
 
 
+def _filled_spans(section: Section, *names: str) -> Section:
+    """The same for spans, where a program writes `0s`."""
+    empty = {name: "" for name in names if _is_zero(getattr(section, name))}
+    return _filled(msgspec.structs.replace(section, **empty), *names)
+
+
+def _is_zero(span: str) -> bool:
+    """What is no span at all is told by the validation."""
+    try:
+        return not parse_duration(span)
+    except TimeError:
+        return False
+
+
+def _completed_waiting(waiting: WaitForPodsReady) -> WaitForPodsReady:
+    """To recover may take no time at all, and then nobody looks; to get ready may not."""
+    waiting = _filled_spans(waiting, "timeout")
+    if waiting.recovery_timeout is None:
+        waiting = msgspec.structs.replace(waiting, recovery_timeout=waiting.timeout)
+    return waiting
+
+
 def _completed_election(election: LeaderElection) -> LeaderElection:
-    spans = ("lease_duration", "renew_deadline", "retry_period")
-    empty = {name: "" for name in spans if not parse_duration(getattr(election, name))}
-    election = msgspec.structs.replace(election, **empty)
-    return _filled(election, *spans, "resource_lock", "resource_name")
+    election = _filled_spans(election, "lease_duration", "renew_deadline", "retry_period")
+    return _filled(election, "resource_lock", "resource_name")
 
 
 def _outside(namespace: str) -> LabelSelector:
