@@ -31,7 +31,8 @@ def default(asked: Asked) -> None:
     if template["restartPolicy"] == "Default":
         template["restartPolicy"] = "None"
     strategy = _set_if_absent(spec, "rolloutStrategy", {})
-    _set_if_absent(strategy, "type", "RollingUpdate")
+    # Clients in Go send an empty type where none was set.
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
     rolling = {"partition": 0, "maxUnavailable": 1, "maxSurge": 0}
     _set_if_absent(strategy, "rollingUpdateConfiguration", rolling)
     network = _set_if_absent(spec, "networkConfig", {})

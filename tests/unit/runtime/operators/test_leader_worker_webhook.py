@@ -32,6 +32,13 @@ def test_defaults() -> None:
     assert lws()["spec"]["leaderWorkerTemplate"]["restartPolicy"] == "RecreateGroupOnPodRestart"
 
 
+def test_an_empty_type_of_rollout_was_never_said() -> None:
+    spec = {"leaderWorkerTemplate": {}, "rolloutStrategy": {"type": ""}}
+    made: Object = {"metadata": {}, "spec": spec}
+    default(asked(made))
+    assert made["spec"]["rolloutStrategy"]["type"] == "RollingUpdate"
+
+
 def split(size: int, part: int, **more: Any) -> Object:
     return lws(1, size, template={"subGroupPolicy": {"subGroupSize": part, **more}})
 
