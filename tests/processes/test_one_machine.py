@@ -48,6 +48,14 @@ else:
         break
 """
 
+LIKE_RAY = """
+import os, pathlib, socket
+session = "session_2026-11-18_03-09-06_673992_1657900"
+sockets = pathlib.Path(os.environ["RAY_TMPDIR"], "ray", session, "sockets")
+sockets.mkdir(parents=True)
+socket.socket(socket.AF_UNIX).bind(str(sockets / "plasma_store.1"))
+"""
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def bench(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]:
@@ -237,3 +245,14 @@ async def test_an_image_may_have_a_file_system_of_its_own(bench: Bench) -> None:
     else:
         words = await bench.told("Failed", "rooted")
         assert "which needs namespaces" in words
+
+
+@pytest.mark.rule("jobs C.12")
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_node_of_ray_has_room_for_the_paths_of_its_sockets(bench: Bench) -> None:
+    if not bench.has_namespaces:
+        pytest.skip("what is shown at another place needs namespaces")
+    env = [{"name": "KUBERAY_GEN_RAY_START_CMD", "value": "ray start"}]
+    for name in ("ray-a", "ray-b"):
+        await bench.run(name, "python3", "-c", LIKE_RAY, container={"env": env})
+        assert (await bench.ends(name))["exitCode"] == 0, "each has a directory of its own"

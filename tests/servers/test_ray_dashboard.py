@@ -98,3 +98,13 @@ async def test_a_head_that_does_not_answer_is_a_problem(dashboard: HttpDashboard
     assert not await dashboard.is_serving(cluster)
     with pytest.raises(DashboardError, match="no address"):
         head_url({}, "dashboard", 8265)
+
+
+def test_a_head_is_asked_where_it_listens() -> None:
+    status = {"head": {"podIP": "127.1.0.1"}, "endpoints": {"dashboard": "8265"}}
+
+    def place(address: str, port: int) -> tuple[str, int]:
+        return address, port + 1
+
+    assert head_url({"status": status}, "dashboard", 1) == "http://127.1.0.1:8265"
+    assert head_url({"status": status}, "dashboard", 1, place) == "http://127.1.0.1:8266"

@@ -149,7 +149,7 @@ class Live:
         self._processes = await self._open_processes()
         self._keeper = self._make_keeper(self._processes)
         volumes = self._options.directory / "volumes"
-        for operator in parts.operators(volumes, self._images):
+        for operator in parts.operators(volumes, self._images, self._place_of):
             self._manager.add(controller_of(spared(operator))(self.cluster))
         for controller in (
             self._keeper,
@@ -269,6 +269,10 @@ class Live:
         self._manager.add_task("services", services.run)
         core = self._instance.core
         core.runtime = Connections(places_in(core, self._pods.find, preparation.directory_of))
+
+    def _place_of(self, address: str, port: int) -> tuple[str, int]:
+        """Known once pods are started, which is before anybody asks."""
+        return self._preparation.place_of(address, port)
 
     def _as_run(self, spec: Object) -> Object:
         image = str(spec["containers"][0].get("image") or "")

@@ -40,11 +40,11 @@ from fleetqueue.runtime.operators import (
     xgboost_job,
 )
 from fleetqueue.runtime.preparation import NotReady
-from fleetqueue.runtime.ray_dashboard import HttpDashboard
+from fleetqueue.runtime.ray_dashboard import HttpDashboard, Place, head_url
 
 
-def operators(directory: Path, images: ImageTable) -> Iterator[Operator]:
-    """`directory` holds the volumes that claims are bound to."""
+def operators(directory: Path, images: ImageTable, place: Place) -> Iterator[Operator]:
+    """`directory` holds the volumes that claims are bound to; `place` says where pods listen."""
     yield from job.OPERATORS
     yield from endpoints.OPERATORS
     yield from disruption_budget.OPERATORS
@@ -61,11 +61,12 @@ def operators(directory: Path, images: ImageTable) -> Iterator[Operator]:
         leader_worker_set, app_wrapper,
     ):  # fmt: skip
         yield operator.OPERATOR
-    yield from _ray_operators(images)
+    yield from _ray_operators(images, place)
 
 
-def _ray_operators(images: ImageTable) -> Iterator[Operator]:
-    known, dashboard = partial(has_ray, images), HttpDashboard()
+def _ray_operators(images: ImageTable, place: Place) -> Iterator[Operator]:
+    known = partial(has_ray, images)
+    dashboard = HttpDashboard(partial(head_url, place=place))
     yield ray_cluster.OPERATOR
     yield ray_job.ray_job_operator(dashboard, ray_job_draft.Settings(known))
     yield ray_service.ray_service_operator(dashboard, ray_service.Settings(known))

@@ -7,10 +7,12 @@ from fleetqueue.api.quantity import Quantity
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import hosts
 from fleetqueue.runtime.agnhost import POD_ADDRESS
+from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.preparation import Sandbox, message_path
 from fleetqueue.runtime.processes import Limits, Mount
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
+RAY_DIRECTORY = "/var/tmp"
 _SWITCH, _RESOLVER, _NAME_CACHE = "/etc/nsswitch.conf", "/etc/resolv.conf", "/var/run/nscd"
 
 
@@ -47,6 +49,15 @@ def message_mount(sandbox: Sandbox, container: Object) -> Mount:
 def root_mounts(root: str, scratch: Path) -> tuple[Mount, ...]:
     """A file system that takes the place of the host's, where an image has one."""
     return (Mount(Path(root), "/"), Mount(scratch, str(scratch))) if root else ()
+
+
+def ray_mounts(container: Object, scratch: Path) -> tuple[Mount, ...]:
+    """Ray has sockets below its temporary directory, and the kernel takes none whose path is longer
+    than 107 bytes: a node of Ray sees its directory at a short place.
+    """
+    if not names.has_env(container, names.START_COMMAND) or scratch.is_relative_to(RAY_DIRECTORY):
+        return ()
+    return (Mount(scratch / "tmp", RAY_DIRECTORY),)
 
 
 def name_mounts(pod: Object, sandbox: Sandbox, names_file: Path) -> tuple[Mount, ...]:

@@ -1,7 +1,7 @@
 """Gives the pods of a job their ports, for as long as one of them lives."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime import hosts
@@ -61,7 +61,9 @@ class PortsOfJobs:
             job.addresses[uid] = address
             self._job_of[uid] = name
             self._by_address[address] = uid
-        job.pods[uid].hosts = _hosts_of(pod, name, job.addresses.values(), services)
+        listed = list(services)
+        own = _hosts_of(pod, name, job.addresses.values(), listed)
+        job.pods[uid].hosts = replace(own, elsewhere=self._elsewhere(name, listed))
         return job.pods[uid]
 
     def leave(self, uid: str) -> None:
@@ -85,6 +87,16 @@ class PortsOfJobs:
         pod = self._jobs[name].pods[uid] if uid is not None and name is not None else None
         return pod.used.get(port, port) if pod is not None else port
 
+    def _elsewhere(self, own: JobName, services: Iterable[Object]) -> dict[str, dict[int, int]]:
+        """Who submits to a cluster of Ray is a job of its own, with a name that begins alike."""
+        found: dict[str, dict[int, int]] = {}
+        for service in filter(hosts.is_headless, services):
+            name = _named_by(service["spec"].get("selector") or {}, own.namespace)
+            if name is not None and name != own:
+                job = self._jobs.get(name)
+                found[service["metadata"]["name"]] = job.ports.shared if job is not None else {}
+        return found
+
     def _new_ports(self) -> JobPorts:
         # Asked before the job runs: what it listens on itself by then is its own.
         free = self._claims.free_among(WELL_KNOWN)
@@ -98,11 +110,14 @@ class PortsOfJobs:
 
 def job_of(pod: Object) -> JobName | None:
     """The job that a pod is a part of; None for servers and pods that stand alone."""
-    labels: Mapping[str, str] = pod["metadata"].get("labels") or {}
+    return _named_by(pod["metadata"].get("labels") or {}, pod["metadata"]["namespace"])
+
+
+def _named_by(labels: Mapping[str, str], namespace: str) -> JobName | None:
     for label, part in _GROUP_KEYS:
         if label in labels and (not part or part in labels):
             name = f"{labels[label]}-{labels[part]}" if part else labels[label]
-            return JobName(pod["metadata"]["namespace"], label, name)
+            return JobName(namespace, label, name)
     return None
 
 

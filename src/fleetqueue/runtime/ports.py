@@ -61,12 +61,17 @@ class Hosts:
     """Services below which the pods of the job have their names."""
     others: frozenset[str] = frozenset()
     """Services with addresses of their own, which stand for themselves whatever they are called."""
+    elsewhere: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Services that lead straight to pods of other jobs, and what those were told in place of which
+    port.
+    """
 
     def pattern(self) -> str:
         plain = sorted({*self.names, *_ALWAYS_OWN}, key=len, reverse=True)
         begun = [rf"{re.escape(each)}(?:-[\w-]+)?(?:\.[\w.-]*\w)?" for each in self.jobs]
         below = [rf"[\w-]+\.{re.escape(each)}(?:\.[\w.-]*\w)?" for each in self.domains]
-        return "|".join([*begun, *below, *map(re.escape, plain)])
+        theirs = [rf"{re.escape(each)}(?:\.[\w.-]*\w)?" for each in self.elsewhere]
+        return "|".join([*theirs, *begun, *below, *map(re.escape, plain)])
 
 
 @dataclass
@@ -107,10 +112,13 @@ class PodPorts:
         pattern = re.compile(rf"(?<![\w.-])({self.hosts.pattern()}):(\d+)(?!\d)")
 
         def replace(found: re.Match[str]) -> str:
-            host, port = found.groups()
-            if int(port) not in WELL_KNOWN or host.partition(".")[0] in self.hosts.others:
+            host, port = found.group(1), int(found.group(2))
+            name = host.partition(".")[0]
+            if port not in WELL_KNOWN or name in self.hosts.others:
                 return found.group()
-            return f"{host}:{self.port(int(port))}"
+            if name in self.hosts.elsewhere:
+                return f"{host}:{self.hosts.elsewhere[name].get(port, port)}"
+            return f"{host}:{self.port(port)}"
 
         return pattern.sub(replace, text)
 

@@ -40,7 +40,7 @@ from fleetqueue.runtime.pod_names import PodNames
 from fleetqueue.runtime.pod_tokens import Tokens, fetch_tokens
 from fleetqueue.runtime.port_claims import PortClaims
 from fleetqueue.runtime.preparation import Image, NotReady, Sandbox
-from fleetqueue.runtime.processes import Command
+from fleetqueue.runtime.processes import Command, Mount
 from fleetqueue.runtime.ray_nodes import place_ray
 from fleetqueue.runtime.substitutes import Place, Substitutes, Words
 from fleetqueue.runtime.volumes import Volumes
@@ -290,9 +290,25 @@ class ProcessPreparation:
             **({} if image.root else package_variables(image.env["PATH"], private["HOME"])),
             **image.env,
             **self._devices(pod, container),
+            **self._ray_variables(container, sandbox, image),
             **self._around.extras(pod),
         }
         return environment.compose(pod, container, base, hosts.hostname_of(pod), sources)
+
+    def _ray_mounts(
+        self, container: Object, sandbox: Sandbox, image: ImageEnvironment
+    ) -> tuple[Mount, ...]:
+        if self._substitutes is not None or image.root:
+            return ()
+        return container_places.ray_mounts(
+            container, container_places.scratch_of(sandbox, container)
+        )
+
+    def _ray_variables(
+        self, container: Object, sandbox: Sandbox, image: ImageEnvironment
+    ) -> dict[str, str]:
+        is_there = bool(self._ray_mounts(container, sandbox, image))
+        return {"RAY_TMPDIR": container_places.RAY_DIRECTORY} if is_there else {}
 
     def _api_service(self) -> Object:
         """Pods reach the API server where it listens."""
@@ -327,7 +343,8 @@ class ProcessPreparation:
         volumes = prepared.volumes.mounts(container, words.environment.declared)
         place = Place(pod, container, sandbox, scratch, prepared.names_file, volumes, files)
         cwd = Path(container.get("workingDir") or image.workdir or scratch)
-        mounts = (*container_places.root_mounts(image.root, scratch), *files, *volumes)
+        places = self._ray_mounts(container, sandbox, image)
+        mounts = (*container_places.root_mounts(image.root, scratch), *places, *files, *volumes)
         if self._substitutes is not None:
             self._check_root(image)
             (words, cwd), mounts = self._substitutes.adapt(place, words, cwd), ()

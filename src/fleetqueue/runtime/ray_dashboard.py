@@ -55,14 +55,24 @@ class Dashboard(Protocol):
         """Whether the proxy on the head is healthy."""
 
 
-def head_url(cluster: Object, name: str, port: int) -> str:
+Place = Callable[[str, int], tuple[str, int]]
+"""Where a process listens that is looked for at an address and a port."""
+
+
+def _as_asked(address: str, port: int) -> tuple[str, int]:
+    return address, port
+
+
+def head_url(cluster: Object, name: str, port: int, place: Place = _as_asked) -> str:
     """Where a port of the head is reached."""
     status = cluster.get("status") or {}
     head = status.get("head") or {}
     host = head.get("podIP") or head.get("serviceIP")
     if not host:
         raise DashboardError("the head has no address yet")
-    return f"http://{host}:{(status.get('endpoints') or {}).get(name) or port}"
+    asked = int((status.get("endpoints") or {}).get(name) or port)
+    address, used = place(host, asked)
+    return f"http://{address}:{used}"
 
 
 class HttpDashboard:

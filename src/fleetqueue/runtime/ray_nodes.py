@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fleetqueue.runtime.ports import PodPorts
 
 _START = re.compile(r"(?<![\w/.-])ray start(?=\s|$)(?P<flags>[^;&|\n]*)")
-_HEAD_PORTS = {"port": 6379, "ray-client-server-port": 10001}
+_HEAD_PORTS = {"port": 6379, "ray-client-server-port": 10001, "dashboard-port": 8265}
 _OWN_PORTS = {"dashboard-agent-listen-port": 52365, "metrics-export-port": 8080}
 _ANY_PORTS = ("node-manager-port", "object-manager-port", "min-worker-port", "max-worker-port")
 

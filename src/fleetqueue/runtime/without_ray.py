@@ -15,7 +15,6 @@ from fleetqueue.runtime.ray_dashboard import JobInfo
 
 IDLE = "exec sleep 2147483647"
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_START_VARIABLE = "KUBERAY_GEN_RAY_START_CMD"
 _MESSAGES = {
     "PENDING": "Job has not started yet.",
     "RUNNING": "Job is currently running.",
@@ -90,7 +89,7 @@ def _replace(container: Object, python: str) -> None:
         _run(container, IDLE)
     elif "cleanup_redis_storage" in " ".join(words):
         _run(container, "echo 'There is no Redis to clean up.'")
-    elif names.has_env(container, _START_VARIABLE):
+    elif names.has_env(container, names.START_COMMAND):
         _idle_instead_of_start(container)
 
 
@@ -99,7 +98,7 @@ def _idle_instead_of_start(container: Object) -> None:
     for field in ("command", "args"):
         container[field] = [_before_start(word) for word in container.get(field) or ()]
     container["env"] = [
-        {**each, "value": IDLE} if each["name"] == _START_VARIABLE else each
+        {**each, "value": IDLE} if each["name"] == names.START_COMMAND else each
         for each in container["env"]
     ]
     for probe in _PROBES:
@@ -122,7 +121,7 @@ def _run(container: Object, script: str) -> None:
 
 def _uses_ray(container: Object) -> bool:
     words = [*(container.get("command") or ()), *(container.get("args") or ())]
-    return names.has_env(container, _START_VARIABLE) or _submits(words)
+    return names.has_env(container, names.START_COMMAND) or _submits(words)
 
 
 def _submits(words: list[str]) -> bool:

@@ -158,3 +158,28 @@ def test_services_with_addresses_are_not_taken_for_pods_of_the_job(ports: PortsO
     assert own is not None
     assert own.behind("a-db:6379") == "a-db:6379"
     assert own.behind("a-0:6379") != "a-0:6379"
+
+
+def test_who_submits_to_a_cluster_of_ray_is_told_where_its_head_listens(
+    ports: PortsOfJobs, machine: Machine
+) -> None:
+    head = pod("a-x-head", "ray.io/cluster", "a-x")
+    selector = {"ray.io/cluster": "a-x", "ray.io/node-type": "head"}
+    spec = {"clusterIP": "None", "selector": selector}
+    service = {"metadata": {"name": "a-x-head-svc"}, "spec": spec}
+    dashboard = "http://a-x-head-svc.ns.svc.cluster.local:8265"
+    running = ports.join(head, "127.1.0.1")
+    assert running is not None
+    assert running.port(8265) == 8265
+    machine.listening.add(8265)
+    submitter = ports.join(pod("a-0"), "127.1.0.2", [service])
+    assert submitter is not None
+    assert submitter.behind(dashboard) == dashboard
+    other = ports.join(pod("b-head", "ray.io/cluster", "b"), "127.1.0.3")
+    assert other is not None
+    moved = other.port(8265)
+    assert moved != 8265
+    service["metadata"]["name"], selector["ray.io/cluster"] = "b-head-svc", "b"
+    submitter = ports.join(pod("a-0"), "127.1.0.2", [service])
+    assert submitter is not None
+    assert submitter.behind("b-head-svc.ns:8265") == f"b-head-svc.ns:{moved}"

@@ -20,8 +20,8 @@ def test_a_head_is_told_its_address_and_ports() -> None:
     (script,) = place("ulimit -n 65536; ray start --head  --block && echo done")
     assert script == (
         f"ulimit -n 65536; ray start {ANY} --dashboard-agent-listen-port=52366"
-        " --metrics-export-port=8081 --port=6380 --ray-client-server-port=10002 --head  --block "
-        "&& echo done"
+        " --metrics-export-port=8081 --port=6380 --ray-client-server-port=10002"
+        " --dashboard-port=8266 --head  --block && echo done"
     )
 
 

@@ -28,7 +28,7 @@ def add_environment(container: Object, cluster: Object, group: Object, node_type
     env.add_field("RAY_CLUSTER_NAMESPACE", "metadata.namespace")
     env.add_field("RAY_CLOUD_INSTANCE_ID", "metadata.name")
     env.add_field("RAY_NODE_TYPE_NAME", f"metadata.labels['{names.GROUP_KEY}']")
-    env.add("KUBERAY_GEN_RAY_START_CMD", ray_start.start_command(cluster, group, node_type))
+    env.add(names.START_COMMAND, ray_start.start_command(cluster, group, node_type))
     env.add("RAY_PORT", port)
     if names.creator(cluster) == "RayService":
         for name, value in _SERVE_TIMEOUTS.items():

@@ -181,6 +181,10 @@ def needs_token(spec: Object) -> bool:
     return (spec.get("authOptions") or {}).get("mode") == "token"
 
 
+START_COMMAND = "KUBERAY_GEN_RAY_START_CMD"
+"""The variable that nodes of Ray have."""
+
+
 def has_env(container: Object, name: str) -> bool:
     return any(each.get("name") == name for each in container.get("env") or ())
 
