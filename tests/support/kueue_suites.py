@@ -12,11 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from support.kueue_suite_docker import Docker
+from support.kueue_suite_furniture import furnish
+from support.kueue_suite_images import PLUGIN_IMAGE, RAY_IMAGE, image_table
 from support.ours import start_ours
 from support.server import Server
 
@@ -45,11 +49,19 @@ def main(arguments: list[str]) -> int:
     directory = Path(tempfile.mkdtemp(prefix="kueue-suites-"))
     servers: dict[str, Server] = {}
     try:
+        images = image_table(suite, sources, CACHE)
+        (directory / "images.yaml").write_text(yaml.safe_dump(images))
         for name, host in clusters.items():
-            servers[name] = _cluster(directory / name, name, host)
+            servers[name] = _start(directory, name, host)
+            furnish(servers[name], suite, _control_plane(name))
             _install(servers[name], _configuration(sources, suite))
         _write_kubeconfig(directory / "kubeconfig", servers)
-        return _run(sources, program, suite, directory / "kubeconfig", flags)
+        reach = {
+            _control_plane(name): partial(_reach, directory, name, server)
+            for name, server in servers.items()
+        }
+        with Docker(directory / "bin", reach) as docker:
+            return _run(sources, program, suite, directory / "kubeconfig", docker.directory, flags)
     finally:
         for server in servers.values():
             server.stop()
@@ -85,18 +97,31 @@ def _configuration(sources: Path, suite: str) -> Path:
     return known if known.exists() else usual
 
 
-def _cluster(directory: Path, name: str, host: str) -> Server:
-    directory.mkdir(parents=True)
-    nodes = directory.parent / f"{name}-nodes.yaml"
+def _control_plane(cluster: str) -> str:
+    """The name that kind gives to the node with the API server."""
+    return f"{cluster}-control-plane"
+
+
+def _start(directory: Path, name: str, host: str) -> Server:
+    nodes = directory / f"{name}-nodes.yaml"
     declared = [
         {"name": node, "mode": "process", "capacity": CAPACITY, "labels": labels}
         | ({"taints": [TAINT]} if node.endswith("control-plane") else {})
         for node, labels in NODES
     ]
     nodes.write_text(yaml.safe_dump({"nodes": declared}))
-    flags = ("--no-queues", "--nodes", str(nodes), "--tls-san", f"{name}-control-plane")
+    flags = ["--no-queues", "--nodes", str(nodes), "--tls-san", _control_plane(name)]
+    flags += ["--images", str(directory / "images.yaml")]
     port = 6443 if name in FLEET else 0
-    return start_ours(directory, host=host, port=port, flags=flags)
+    return start_ours(directory / name, host=host, port=port, flags=flags)
+
+
+def _reach(directory: Path, name: str, server: Server, wanted: bool) -> None:
+    """As if nobody could reach the API server; what runs as pods of its cluster ends with it."""
+    if wanted:
+        server.processes[:] = _start(directory, name, FLEET[name]).processes
+    else:
+        server.stop()
 
 
 def _install(server: Server, configuration: Path) -> None:
@@ -104,7 +129,7 @@ def _install(server: Server, configuration: Path) -> None:
     command = [sys.executable, "-m", "fleetqueue", "install", *asked, "--image", "python:3"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     # The network of kind knows clusters by these names; the machine does not.
-    aliases = [{"ip": host, "hostnames": [f"{name}-control-plane"]} for name, host in FLEET.items()]
+    aliases = [{"ip": host, "hostnames": [_control_plane(name)]} for name, host in FLEET.items()]
     patch = {"spec": {"template": {"spec": {"hostAliases": aliases}}}}
     path = "/apis/apps/v1/namespaces/kueue-system/deployments/kueue-controller-manager"
     with server.client() as client:
@@ -133,8 +158,11 @@ def _write_kubeconfig(path: Path, servers: dict[str, Server]) -> None:
     path.write_text(yaml.safe_dump(made))
 
 
-def _run(sources: Path, program: Path, suite: str, kubeconfig: Path, flags: list[str]) -> int:
+def _run(
+    sources: Path, program: Path, suite: str, kubeconfig: Path, bin: Path, flags: list[str]
+) -> int:
     said = {
+        "PATH": f"{bin}:{os.environ['PATH']}",
         "KUBECONFIG": str(kubeconfig),
         "PROJECT_DIR": str(sources),
         "ARTIFACTS": str(sources / "artifacts"),
@@ -142,6 +170,8 @@ def _run(sources: Path, program: Path, suite: str, kubeconfig: Path, flags: list
         "E2E_TEST_AGNHOST_IMAGE": IMAGE,
         "E2E_TEST_AGNHOST_IMAGE_OLD": IMAGE,
         "KIND_CLUSTER_NAME": "kind",
+        "KUBERAY_RAY_IMAGE": RAY_IMAGE,
+        "CLUSTERPROFILE_PLUGIN_IMAGE": PLUGIN_IMAGE,
     }
     command = [str(program), "-ginkgo.v", "-ginkgo.no-color", f"-ginkgo.label-filter={WITHOUT}"]
     log = sources / "kueue-suites.log"
