@@ -39,7 +39,7 @@ from fleetqueue.kube.registering import register
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.webhook import Webhooks, WebhookServer
 from fleetqueue.kube.webhook_certificates import CertificateKeeper, Certificates
-from fleetqueue.kube.webhook_serving import serve
+from fleetqueue.kube.webhook_serving import serve, serve_idly
 from fleetqueue.kueue import KueueOptions
 from fleetqueue.metrics.registry import FOLLOWER, LEADER, STANDALONE, Metrics
 from fleetqueue.multikueue.kinds import CLUSTER_PROFILE
@@ -203,11 +203,17 @@ async def install_controllers(
 def webhook_server(
     options: AttachOptions, cluster: Cluster, clock: SystemClock, keeper: Certificates
 ) -> WebhookServer:
-    webhooks = Webhooks(cluster)
-    serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
-    webhooks.convert("/convert", conversion.convert)
+    webhooks = webhooks_of(options, cluster, clock)
     host, port = options.webhook_host, options.webhook_port
     return WebhookServer(webhooks, keeper, host=host, port=port, tls=options.tls)
+
+
+def webhooks_of(options: AttachOptions, cluster: Cluster, clock: SystemClock) -> Webhooks:
+    webhooks = Webhooks(cluster)
+    serve(webhooks, kueue.webhooks(options.kueue), Caches(cluster), clock)
+    serve_idly(webhooks, kueue.job_webhooks_of_all_kinds(options.kueue))
+    webhooks.convert("/convert", conversion.convert)
+    return webhooks
 
 
 def health_server(options: AttachOptions, is_up: Callable[[], bool]) -> HealthServer | None:

@@ -226,6 +226,11 @@ def webhooks(options: KueueOptions) -> Iterator[Webhook]:
     yield from job_webhooks.webhooks(registry.enabled_kinds(settings), settings)
 
 
+def job_webhooks_of_all_kinds(options: KueueOptions) -> Iterator[Webhook]:
+    """Queued or not: each may have been registered when the configuration was another."""
+    yield from job_webhooks.webhooks(registry.all_kinds(), options.jobs)
+
+
 def served_groups(options: KueueOptions, made: Admission) -> list[ServedGroup]:
     """What people may ask: who waits, and why."""
     found = [visibility.explanations(made.ledger, made.scheduler)]

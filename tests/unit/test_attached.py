@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fleetqueue import attached, kueue
+from fleetqueue import attached, installation, kueue
 from fleetqueue.api.meta import Key
 from fleetqueue.attached import AttachOptions
 from fleetqueue.base import documents
@@ -134,6 +134,24 @@ def test_the_file_of_the_config_map_has_what_programs_add_to() -> None:
     found["featureGates"]["PartialAdmission"] = False
     changed = AttachOptions(read_options(documents.dump(found)))
     assert documents.load(attached.wanted(changed).config) == found
+
+
+@pytest.mark.rule("kueue 10.1")
+async def test_jobs_that_are_no_longer_queued_pass_webhooks_that_are_still_registered() -> None:
+    """Who changes the file and starts us anew leaves the registrations as they were."""
+    before = told("integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}")
+    after = told("integrations: {frameworks: [jobset.x-k8s.io/jobset]}")
+    registered = [
+        hook["clientConfig"]["service"]["path"]
+        for made in installation.objects(attached.wanted(before))
+        for hook in made.get("webhooks") or ()
+    ]
+    cluster = Cluster(client(), clock=SystemClock(), random=Random(1), component="tests")
+
+    webhooks = attached.webhooks_of(after, cluster, SystemClock())
+
+    assert set(registered) <= set(webhooks.paths)
+    assert {"/mutate-batch-v1-job", "/validate-batch-v1-job"} <= set(registered)
 
 
 # What else the file says about the process
