@@ -9,6 +9,7 @@ from fleetqueue.api import served_documents
 from fleetqueue.api.served_groups import GET, Asked, Refused, ServedGroup, unknown
 from fleetqueue.base import codec
 from fleetqueue.kube.delegated_access import ANONYMOUS, DelegatedAccess, Person
+from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.page_server import Page, Question
 
 Json = dict[str, Any]
@@ -42,7 +43,11 @@ class GroupPages:
         return self._page(parts)
 
     async def _check(self, person: Person, wanted: Json, refused: Refused) -> None:
-        is_allowed, reason = await self._access.may(person, wanted)
+        try:
+            is_allowed, reason = await self._access.may(person, wanted)
+        except KubeError as error:
+            text = f"Internal error occurred: {error}"
+            raise Refused(500, "InternalError", text) from error
         if not is_allowed:
             if reason:
                 refused.message += f": {reason}"

@@ -127,7 +127,7 @@ class PageServer:
             page = await self._answer(_question(request))
         except KubeError as error:
             log.warning("a request could not be answered: path=%s: %s", request.path, error)
-            page = Page(b"the API server could not be asked\n", 503, TEXT)
+            page = Page(b"the API server could not be asked\n", 500, TEXT)
         headers = {"Content-Type": page.content_type}
         return web.Response(status=page.status, body=page.body, headers=headers)
 

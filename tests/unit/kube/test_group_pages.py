@@ -7,6 +7,7 @@ import pytest
 
 from fleetqueue.api.served_groups import Answered, Asked, ServedGroup, not_found
 from fleetqueue.kube.delegated_access import Person
+from fleetqueue.kube.errors import Forbidden
 from fleetqueue.kube.group_pages import GroupPages
 from fleetqueue.kube.page_server import Question
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.rule("kueue 11.1")
 
 
 class Access:
-    """Lets ada do everything, and others nothing."""
+    """Lets ada do everything, and others nothing; about zoe the API server answers nothing."""
 
     def __init__(self) -> None:
         self.asked: list[Any] = []
@@ -25,6 +26,8 @@ class Access:
 
     async def may(self, person: Person, wanted: Any) -> tuple[bool, str]:
         self.asked.append(wanted)
+        if person.name == "zoe":
+            raise Forbidden({"message": "subjectaccessreviews is forbidden"})
         return person.name == "ada", ""
 
 
@@ -73,6 +76,13 @@ async def test_an_answer_is_asked_for_with_its_place() -> None:
             }
         }
     ]
+
+
+async def test_where_nobody_can_tell_whether_they_may_it_is_our_fault() -> None:
+    status, body, _ = await ask(LOOK, "zoe")
+
+    assert (status, body["code"], body["reason"]) == (500, 500, "InternalError")
+    assert "subjectaccessreviews is forbidden" in body["message"]
 
 
 @pytest.mark.parametrize("user", ["eve", ""])
