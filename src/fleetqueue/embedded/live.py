@@ -40,9 +40,7 @@ from fleetqueue.runtime.binder import Binder
 from fleetqueue.runtime.controllers.volume_directories import VolumeDirectories
 from fleetqueue.runtime.gpus import Gpu, GpuAllocator, find_gpus
 from fleetqueue.runtime.images import ImageTable
-from fleetqueue.runtime.kinds import NODE
 from fleetqueue.runtime.machine import Machine, read_machine
-from fleetqueue.runtime.modes import is_simulated
 from fleetqueue.runtime.node_keeper import NodeKeeper
 from fleetqueue.runtime.node_lifecycle import NodeLifecycle
 from fleetqueue.runtime.nodes import HOSTS_FILE, SUBSTITUTION, NodeSpec, Site, default_nodes
@@ -258,7 +256,7 @@ class Live:
         )
         self._preparation = preparation = ProcessPreparation(self.cluster, clock, around)
         tools = Tools(self.cluster, processes, preparation, clock, RestartBackoff(), self._as_run)
-        self._pods = PodKeeper(tools, self._is_process)
+        self._pods = PodKeeper(tools, self._keeper.runs_as_process)
         self._manager.add(self._pods)
         self._manager.add_task("volumes", preparation.keep_fresh)
         remote_shell = RemoteShellServer(self.cluster, access, self._pods.find_by_uid)
@@ -277,10 +275,6 @@ class Live:
     def _as_run(self, spec: Object) -> Object:
         image = str(spec["containers"][0].get("image") or "")
         return without_ssh(spec if parts.has_ray(self._images, image) else without_ray(spec))
-
-    def _is_process(self, pod: Object) -> bool:
-        node = self.cluster.cached(NODE, pod["spec"].get("nodeName") or "")
-        return node is not None and self._keeper.has_declared(node) and not is_simulated(pod, node)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -13,7 +13,7 @@ from fleetqueue.kube.controller import DONE, Controller, Result
 from fleetqueue.kube.errors import AlreadyExists, NotFound
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.kinds import LEASE, NODE
-from fleetqueue.runtime.modes import is_down, is_simulated_node
+from fleetqueue.runtime.modes import is_down, is_simulated, is_simulated_node
 from fleetqueue.runtime.nodes import (
     DECLARED,
     NAME_RESOLUTION,
@@ -86,9 +86,15 @@ class NodeKeeper(Controller[Any]):
         self._capacity.pop(key.name, None)
         return DONE
 
-    def has_declared(self, node: Object) -> bool:
-        """Whether it is one of the nodes that this process was started with."""
-        return node["metadata"]["name"] in self._specs
+    def runs_as_process(self, pod: Object) -> bool:
+        """Whether it is bound to a node that this process was started with, and not simulated. A
+        node has its pods also while its object is gone.
+        """
+        name = str(pod["spec"].get("nodeName") or "")
+        if name not in self._specs:
+            return False
+        node = self._cluster.cached(NODE, name) or node_object(self._specs[name], self._site)
+        return not is_simulated(pod, node)
 
     def _is_ours(self, node: Object) -> bool:
         return node["metadata"]["name"] in self._specs or is_simulated_node(node)

@@ -413,3 +413,18 @@ async def test_many_pods_cost_a_few_writes_each(fleet: Fleet) -> None:
     assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
     assert len({pod["status"]["podIP"] for pod in pods}) == 100
     assert world.revision - before <= 5 * 100 + 10
+
+
+async def test_a_node_has_its_pods_while_its_object_is_gone(fleet: Fleet) -> None:
+    specs = NodeSpec("box"), NodeSpec("sim", mode="simulated")
+    world = await World(fleet, await fleet.add_cluster("one"), *specs).start()
+    keeper = world.keepers[0]
+
+    def runs(node: str) -> bool:
+        return keeper.runs_as_process({"metadata": {"name": "a"}, "spec": {"nodeName": node}})
+
+    assert (runs("box"), runs("sim"), runs("stranger")) == (True, False, False)
+    for name in ("box", "sim"):
+        await world.client.delete(NODE, name)
+    await fleet.settle()
+    assert (runs("box"), runs("sim")) == (True, False)
