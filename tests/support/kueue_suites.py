@@ -18,9 +18,12 @@ from typing import Any
 
 import yaml
 
+from support import kueue_suite_left_out as left_out
+from support.kueue_suite_administrator import TOKENS, administrator
 from support.kueue_suite_docker import Docker
 from support.kueue_suite_furniture import furnish
 from support.kueue_suite_images import PLUGIN_IMAGE, RAY_IMAGE, image_table
+from support.kueue_suite_nodes import Node, nodes_of
 from support.ours import start_ours
 from support.server import Server
 
@@ -28,17 +31,11 @@ MODULE, VERSION = "sigs.k8s.io/kueue", "v0.19.0"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fleetqueue"
 ALONE = {"kind": "127.0.0.1"}
 FLEET = {"kind-manager": "127.0.2.3", "kind-worker1": "127.0.2.1", "kind-worker2": "127.0.2.2"}
-IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.66.0"
-TAS = {"cloud.provider.com/node-group": "tas-node"}
+IMAGE, OLD_IMAGE = (
+    f"registry.k8s.io/e2e-test-images/agnhost:{tag}" for tag in ("2.66.0", "2.65.0")
+)
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-NODES = [
-    ("kind-control-plane", {"node-role.kubernetes.io/control-plane": ""}),
-    ("kind-worker", {"instance-type": "on-demand", **TAS}),
-    ("kind-worker2", {"instance-type": "spot"}),
-]
 TAINT = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
-WITHOUT = "!feature:prometheus"
-"""Labels of cases that need more than a cluster."""
 
 
 def main(arguments: list[str]) -> int:
@@ -52,12 +49,12 @@ def main(arguments: list[str]) -> int:
         images = image_table(suite, sources, CACHE)
         (directory / "images.yaml").write_text(yaml.safe_dump(images))
         for name, host in clusters.items():
-            servers[name] = _start(directory, name, host)
+            servers[name] = _start(directory, name, host, nodes_of(suite))
             furnish(servers[name], suite, _control_plane(name))
             _install(servers[name], _configuration(sources, suite))
         _write_kubeconfig(directory / "kubeconfig", servers)
         reach = {
-            _control_plane(name): partial(_reach, directory, name, server)
+            _control_plane(name): partial(_reach, directory, name, server, nodes_of(suite))
             for name, server in servers.items()
         }
         with Docker(directory / "bin", reach) as docker:
@@ -86,15 +83,16 @@ def _sources() -> Path:
 def _build(sources: Path, suite: str) -> Path:
     program = sources / f"{suite.replace('/', '-')}.test"
     if not program.exists():
-        made = ["go", "test", "-mod=mod", "-c", "-o", str(program), f"./test/e2e/{suite}"]
-        subprocess.run(made, check=True, cwd=sources)
+        asked = ["-mod=mod", "-vet=off", "-c", "-o", str(program), f"./test/e2e/{suite}"]
+        subprocess.run(["go", "test", *asked], check=True, cwd=sources)
     return program
 
 
 def _configuration(sources: Path, suite: str) -> Path:
-    known = sources / "test/e2e/config" / suite / "controller_manager_config.yaml"
-    usual = sources / "test/e2e/config/default/controller_manager_config.yaml"
-    return known if known.exists() else usual
+    """The one of the suite, of its half (`extended`), or that of all others."""
+    places = [suite, suite.rpartition("/")[2], "default"]
+    known = (sources / "test/e2e/config" / at / "controller_manager_config.yaml" for at in places)
+    return next(path for path in known if path.exists())
 
 
 def _control_plane(cluster: str) -> str:
@@ -102,24 +100,24 @@ def _control_plane(cluster: str) -> str:
     return f"{cluster}-control-plane"
 
 
-def _start(directory: Path, name: str, host: str) -> Server:
-    nodes = directory / f"{name}-nodes.yaml"
+def _start(directory: Path, name: str, host: str, nodes: list[Node]) -> Server:
+    written = directory / f"{name}-nodes.yaml"
     declared = [
         {"name": node, "mode": "process", "capacity": CAPACITY, "labels": labels}
         | ({"taints": [TAINT]} if node.endswith("control-plane") else {})
-        for node, labels in NODES
+        for node, labels in nodes
     ]
-    nodes.write_text(yaml.safe_dump({"nodes": declared}))
-    flags = ["--no-queues", "--nodes", str(nodes), "--tls-san", _control_plane(name)]
+    written.write_text(yaml.safe_dump({"nodes": declared}))
+    flags = ["--no-queues", "--nodes", str(written), "--tls-san", _control_plane(name)]
     flags += ["--images", str(directory / "images.yaml")]
     port = 6443 if name in FLEET else 0
-    return start_ours(directory / name, host=host, port=port, flags=flags)
+    return start_ours(directory / name, tokens=TOKENS, host=host, port=port, flags=flags)
 
 
-def _reach(directory: Path, name: str, server: Server, wanted: bool) -> None:
+def _reach(directory: Path, name: str, server: Server, nodes: list[Node], wanted: bool) -> None:
     """As if nobody could reach the API server; what runs as pods of its cluster ends with it."""
     if wanted:
-        server.processes[:] = _start(directory, name, FLEET[name]).processes
+        server.processes[:] = _start(directory, name, FLEET[name], nodes).processes
     else:
         server.stop()
 
@@ -147,11 +145,14 @@ def _write_kubeconfig(path: Path, servers: dict[str, Server]) -> None:
         for name, server in servers.items()
         if server.kubeconfig is not None
     }
+    users = ((name, c["users"][0]["user"]) for name, c in read.items())
+    if read.keys() == ALONE.keys():
+        users = ((name, administrator(server)) for name, server in servers.items())
     made = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": part("cluster", ((n, c["clusters"][0]["cluster"]) for n, c in read.items())),
-        "users": part("user", ((name, c["users"][0]["user"]) for name, c in read.items())),
+        "users": part("user", users),
         "contexts": part("context", ((f"kind-{n}", {"cluster": n, "user": n}) for n in read)),
         "current-context": f"kind-{next(iter(read))}",
     }
@@ -168,12 +169,12 @@ def _run(
         "ARTIFACTS": str(sources / "artifacts"),
         "E2E_KIND_VERSION": "kindest/node:v1.34.4",
         "E2E_TEST_AGNHOST_IMAGE": IMAGE,
-        "E2E_TEST_AGNHOST_IMAGE_OLD": IMAGE,
+        "E2E_TEST_AGNHOST_IMAGE_OLD": OLD_IMAGE,
         "KIND_CLUSTER_NAME": "kind",
         "KUBERAY_RAY_IMAGE": RAY_IMAGE,
         "CLUSTERPROFILE_PLUGIN_IMAGE": PLUGIN_IMAGE,
     }
-    command = [str(program), "-ginkgo.v", "-ginkgo.no-color", f"-ginkgo.label-filter={WITHOUT}"]
+    command = [str(program), "-ginkgo.v", "-ginkgo.no-color", *left_out.flags(suite)]
     log = sources / "kueue-suites.log"
     with log.open("wb") as told:
         done = subprocess.run(
