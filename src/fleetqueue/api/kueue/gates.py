@@ -95,11 +95,22 @@ OFF = frozenset(
     ]
 )
 
-LOCKED = frozenset({"ManagedJobsNamespaceSelectorAlwaysRespected", "TLSOptions"})
+SETTLED = frozenset(
+    [
+        "HierarchicalCohorts",
+        "MultiKueueRedoAdmissionOnEvictionInWorker",
+        "MultiKueueWaitForWorkloadAdmitted",
+        "ObjectRetentionPolicies",
+        "PropagateBatchJobLabelsToWorkload",
+        "SkipFinalizersForPodsSuspendedByParent",
+    ]
+)
+"""On for good: nothing asks for them any more, but files may still name them."""
+LOCKED = SETTLED | {"ManagedJobsNamespaceSelectorAlwaysRespected", "TLSOptions"}
 
 BOTH_GIVEN = "feature gates for CLI and configuration cannot both specified"
 
-DEFAULTS: Mapping[str, bool] = dict.fromkeys(ON, True) | dict.fromkeys(OFF, False)
+DEFAULTS: Mapping[str, bool] = dict.fromkeys(ON | SETTLED, True) | dict.fromkeys(OFF, False)
 
 _TAS = "TopologyAwareScheduling"
 _REPLACEMENT = "TASFailedNodeReplacement"

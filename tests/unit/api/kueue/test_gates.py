@@ -43,6 +43,12 @@ def test_what_cannot_be_is_refused(wanted: dict[str, bool], text: str) -> None:
     assert text in str(caught.value)
 
 
+def test_files_may_name_what_is_settled_by_now() -> None:
+    assert resolve({"ObjectRetentionPolicies": True})["ObjectRetentionPolicies"]
+    with pytest.raises(InvalidInput, match="feature is locked to true"):
+        resolve({"ObjectRetentionPolicies": False})
+
+
 def test_a_gate_may_be_switched_off_with_its_base() -> None:
     assert not resolve({"TASBalancedPlacement": False, "TopologyAwareScheduling": False})[
         "TopologyAwareScheduling"
