@@ -1,6 +1,6 @@
 """What the configuration and its gates mean for jobs, read once into one frozen value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -9,6 +9,7 @@ from fleetqueue.api import selectors
 from fleetqueue.api.kueue import gates
 from fleetqueue.api.kueue.admission_status import EXPLICIT, LEGACY, Wording
 from fleetqueue.api.kueue.config import Configuration
+from fleetqueue.api.kueue.config.manager import CustomLabel
 from fleetqueue.api.model import write
 from fleetqueue.api.times import parse_duration
 from fleetqueue.errors import InvalidInput
@@ -71,6 +72,7 @@ class JobSettings:
     )
     """Jobs elsewhere are never looked at."""
     label_keys_to_copy: tuple[str, ...] = ()
+    annotation_keys_to_copy: tuple[str, ...] = ()
     waits_for_pods_ready: bool = True
     blocks_admission: bool = False
     """Whether nobody else is admitted until pods are ready."""
@@ -106,12 +108,15 @@ def read_settings(
     selector = config.managed_jobs_namespace_selector
     raw = _EXCLUDED if selector is None else write(selector)
     integrations = config.integrations
+    measured = config.metrics.custom_labels if resolved["CustomMetricLabels"] else ()
+    labels, annotations = measured_keys(measured)
     return JobSettings(
         frameworks=frozenset(integrations.frameworks or ["batch/job"]),
         external=tuple(external_kind(each) for each in integrations.external_frameworks),
         manages_without_queue_name=config.manage_jobs_without_queue_name,
         namespaces=selectors.labels_from_object(raw),
-        label_keys_to_copy=tuple(integrations.label_keys_to_copy),
+        label_keys_to_copy=tuple(dict.fromkeys([*integrations.label_keys_to_copy, *labels])),
+        annotation_keys_to_copy=annotations,
         waits_for_pods_ready=waits,
         blocks_admission=waits and ready is not None and bool(ready.block_admission),
         deletes_deactivated_after=None if after is None else parse_duration(after),
@@ -119,6 +124,18 @@ def read_settings(
         wording=EXPLICIT if resolved["UnadmittedWorkloadsObservability"] else LEGACY,
         blueprints=blueprints or {},
     )
+
+
+def measured_keys(custom: Iterable[CustomLabel]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Labels and annotations that metrics read of Workloads, which have them from their jobs."""
+    of_workloads = [each for each in custom if each.source_kind == "Workload"]
+    annotations = [each.source_annotation_key for each in of_workloads]
+    labels = [
+        each.source_label_key or each.name
+        for each in of_workloads
+        if not each.source_annotation_key
+    ]
+    return tuple(labels), tuple(filter(None, annotations))
 
 
 def external_kind(text: str) -> Resource:

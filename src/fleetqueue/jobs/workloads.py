@@ -59,7 +59,9 @@ def annotations_of(sight: Sight) -> dict[str, str]:
     made = {
         key: value
         for key, value in sight.annotations.items()
-        if key.startswith(labels.PROVISIONING_REQUEST_PREFIX) or key in labels.DISPATCHING
+        if key.startswith(labels.PROVISIONING_REQUEST_PREFIX)
+        or key in labels.DISPATCHING
+        or key in sight.settings.annotation_keys_to_copy
     }
     gated_by = identity.gated_by(sight.job)
     if gated_by and sight.settings.gates.admission_gated_by:

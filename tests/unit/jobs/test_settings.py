@@ -91,3 +91,20 @@ def test_every_file_of_the_folder_is_a_kind() -> None:
         "ray.io/rayservice",
         "workload.codeflare.dev/appwrapper",
     }
+
+
+def test_workloads_have_what_metrics_read_of_them_from_their_jobs() -> None:
+    custom = [
+        {"name": "team", "sourceKind": "Workload"},
+        {"name": "cost", "sourceKind": "Workload", "sourceLabelKey": "cost-center"},
+        {"name": "note", "sourceKind": "Workload", "sourceAnnotationKey": "remark"},
+        {"name": "zone", "sourceKind": "ClusterQueue", "sourceLabelKey": "zone"},
+    ]
+    for gate in (True, False):
+        found = read(
+            integrations={"labelKeysToCopy": ["team", "tier"]},
+            metrics={"customLabels": custom},
+            featureGates={"CustomMetricLabels": gate},
+        )
+        assert found.label_keys_to_copy == ("team", "tier", *(["cost-center"] if gate else []))
+        assert found.annotation_keys_to_copy == (("remark",) if gate else ())

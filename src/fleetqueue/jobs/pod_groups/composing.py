@@ -31,6 +31,8 @@ def misfit_of(sight: Sight) -> str:
         return f"pod group can't include more than {MAX} roles"
     if _labels(sight, pods) is None:
         return "constructing workload: pods have different label values"
+    if _annotations(sight, pods) is None:
+        return "constructing workload: pods have different annotation values"
     return ""
 
 
@@ -45,7 +47,11 @@ def build(sight: Sight, name: str) -> Object:
     metadata: Object = {
         "name": name,
         "namespace": sight.namespace,
-        "annotations": {**workloads.annotations_of(sight), labels.IS_GROUP_WORKLOAD: "true"},
+        "annotations": {
+            **workloads.annotations_of(sight),
+            **(_annotations(sight, pods) or {}),
+            labels.IS_GROUP_WORKLOAD: "true",
+        },
         "ownerReferences": [reference(pod) for pod in pods],
         "finalizers": [labels.RESOURCE_IN_USE_FINALIZER],
     }
@@ -100,10 +106,18 @@ def _wrong_index(pods: Iterable[Object], total: int) -> str:
 
 def _labels(sight: Sight, pods: Iterable[Object]) -> dict[str, str] | None:
     """Those to be copied; None where pods that have one do not agree on it."""
+    return _agreed(map(identity.labels_of, pods), sight.settings.label_keys_to_copy)
+
+
+def _annotations(sight: Sight, pods: Iterable[Object]) -> dict[str, str] | None:
+    return _agreed(map(identity.annotations_of, pods), sight.settings.annotation_keys_to_copy)
+
+
+def _agreed(said: Iterable[dict[str, str]], keys: Iterable[str]) -> dict[str, str] | None:
     made: dict[str, str] = {}
-    for pod in pods:
-        for key in sight.settings.label_keys_to_copy:
-            value = identity.labels_of(pod).get(key)
+    for each in said:
+        for key in keys:
+            value = each.get(key)
             if value is not None and made.setdefault(key, value) != value:
                 return None
     return made

@@ -154,6 +154,19 @@ def test_labels_that_are_copied(values: tuple[str | None, ...], expected: Any) -
         assert composing.build(group, "grp")["metadata"].get("labels", {}) == expected
 
 
+def test_annotations_that_are_copied() -> None:
+    pods = [a(str(number)) for number in range(2)]
+    for made in pods:
+        made["metadata"]["annotations"]["team"] = "x"
+    group = seen(*pods, annotation_keys_to_copy=("team", "missing"))
+    assert composing.misfit_of(group) == ""
+    assert composing.build(group, "grp")["metadata"]["annotations"]["team"] == "x"
+
+    pods[1]["metadata"]["annotations"]["team"] = "y"
+    text = "constructing workload: pods have different annotation values"
+    assert composing.misfit_of(seen(*pods, annotation_keys_to_copy=("team",))) == text
+
+
 def test_a_workload_of_several_roles() -> None:
     made = composing.build(seen(a("1", "b"), a("2", "a"), a("3", "b")), "grp")
     assert [(each["name"], each["count"]) for each in made["spec"]["podSets"]] == [
