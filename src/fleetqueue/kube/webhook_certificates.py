@@ -30,7 +30,8 @@ from fleetqueue.kube.resources import (
     version_of,
 )
 
-CHECK_SECONDS = 600.0
+CHECK_SECONDS = 15.0
+"""So long may a registration that lost our authority keep the API server from asking us."""
 ATTEMPTS_MAX = 5
 log = logging.getLogger(__name__)
 

@@ -265,6 +265,23 @@ async def test_the_authority_is_written_where_it_is_missing_and_only_there(
     assert len(memory.writes) == sent
 
 
+async def test_a_registration_that_loses_the_authority_has_it_again_soon(
+    keeper: Any, memory: Any
+) -> None:
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {}}}
+    lost = {"metadata": {"name": "things.x.io"}, "spec": {"conversion": conversion}}
+    kept = keeper(registration=Registration(crds=["things.x.io"]))
+    bundle = await kept.prepare()
+    keeping = asyncio.ensure_future(kept.keep(lambda used: None))
+
+    memory.put(CRD, lost)
+    await asyncio.sleep(20)
+
+    config = memory.objects[CRD]["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert base64.b64decode(config["caBundle"]) == bundle.trusted
+    keeping.cancel()
+
+
 async def test_only_webhooks_that_do_not_trust_us_yet_are_patched(
     client: Client, script: Any
 ) -> None:
