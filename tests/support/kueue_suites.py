@@ -89,8 +89,9 @@ def _build(sources: Path, suite: str) -> Path:
 
 
 def _configuration(sources: Path, suite: str) -> Path:
-    """The one of the suite, of its half (`extended`), or that of all others."""
-    places = [suite, suite.rpartition("/")[2], "default"]
+    """The one of the suite; of its half (`extended`), where it is of one cluster; or that of all."""
+    half = [] if suite.startswith("multikueue/") else [suite.rpartition("/")[2]]
+    places = [suite, *half, "default"]
     known = (sources / "test/e2e/config" / at / "controller_manager_config.yaml" for at in places)
     return next(path for path in known if path.exists())
 

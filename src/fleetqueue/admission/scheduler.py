@@ -6,8 +6,8 @@ Quota is assumed at once and written by the way: the next cycle does not wait fo
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from fleetqueue.admission.ledger import Ledger
@@ -43,6 +43,14 @@ _TRIED_AGAIN = {Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED}
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class SecondPass:
+    """Of one workload: how often it was tried, and whether its time has come again."""
+
+    tries: int = 0
+    is_due: bool = False
+
+
 class Scheduler:
     """One per cluster, on the leader."""
 
@@ -56,8 +64,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._records: dict[Key, Record] = {}
         self._preemptors: set[Key] = set()
-        self._passes: dict[Key, tuple[int, datetime]] = {}
-        """For second passes: how often each was tried, and when it is tried next."""
+        self._passes: dict[Key, SecondPass] = {}
         self.cycles = 0
         self._is_unparking = False
         self._is_moving = False
@@ -124,7 +131,7 @@ class Scheduler:
 
     def _second_passes(self) -> list[Head]:
         """Those that are due; the others wake the scheduler when they are."""
-        found, now = [], self._now()
+        found = []
         # Who needs one again later waits like anybody who is new.
         for key in self._passes.keys() - self._ledger.second_passes.keys():
             del self._passes[key]
@@ -132,14 +139,19 @@ class Scheduler:
             known = self._passes.get(key)
             if known is None:
                 self._time_pass(key, 0)
-            elif known[1] <= now:
+            elif known.is_due:
                 found.append(Head(workload))
         return found
 
     def _time_pass(self, key: Key, tries: int) -> None:
         seconds = min(SECOND_PASS_SECONDS * 2.0**tries, SECOND_PASS_SECONDS_MAX)
-        self._passes[key] = (tries, self._now() + timedelta(seconds=seconds))
-        asyncio.get_running_loop().call_later(seconds, self._wake.set)
+        waiting = self._passes[key] = SecondPass(tries)
+        asyncio.get_running_loop().call_later(seconds, self._begin_pass, waiting)
+
+    def _begin_pass(self, waiting: SecondPass) -> None:
+        """No clock is asked once more: another one may say that it is not time yet."""
+        waiting.is_due = True
+        self._wake.set()
 
     def _collect(self) -> None:
         """Starts the wait after which parked workloads are tried again."""
@@ -201,7 +213,7 @@ class Scheduler:
                 self._ledger.assume(decision.held)
                 self._start(self._place(decision))
             case FailPlace():
-                self._time_pass(key, self._passes.get(key, (0, None))[0] + 1)
+                self._time_pass(key, self._passes.get(key, SecondPass()).tries + 1)
                 self._start(self._fail_place(decision))
             case Evict():
                 self._passes.pop(key, None)
