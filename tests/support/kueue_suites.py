@@ -89,7 +89,7 @@ def _build(sources: Path, suite: str) -> Path:
 
 
 def _configuration(sources: Path, suite: str) -> Path:
-    """The one of the suite; of its half (`extended`), where it is of one cluster; or that of all."""
+    """The one of the suite; of its half (`extended`), unless of a fleet; or that of all others."""
     half = [] if suite.startswith("multikueue/") else [suite.rpartition("/")[2]]
     places = [suite, *half, "default"]
     known = (sources / "test/e2e/config" / at / "controller_manager_config.yaml" for at in places)

@@ -1,4 +1,4 @@
-"""When a workload is looked at a second time: after a while, whatever the wall clock says by then."""
+"""When a workload is looked at a second time: after a while, whatever the wall clock says then."""
 
 import asyncio
 from datetime import UTC, datetime
