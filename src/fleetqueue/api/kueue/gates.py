@@ -98,8 +98,6 @@ OFF = frozenset(
 SETTLED = frozenset(
     [
         "HierarchicalCohorts",
-        "MultiKueueRedoAdmissionOnEvictionInWorker",
-        "MultiKueueWaitForWorkloadAdmitted",
         "ObjectRetentionPolicies",
         "PropagateBatchJobLabelsToWorkload",
         "SkipFinalizersForPodsSuspendedByParent",
