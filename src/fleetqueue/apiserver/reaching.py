@@ -5,6 +5,7 @@ Webhooks and API servers beside this one are reached by the same rules.
 
 import errno
 
+from fleetqueue.api.endpoint_slices import port_numbers
 from fleetqueue.apiserver.core import Core
 
 
@@ -35,9 +36,7 @@ def _endpoint(core: Core, namespace: str, name: str, port_name: str) -> str | No
         labels = (part or {}).get("metadata", {}).get("labels") or {}
         if part is None or labels.get("kubernetes.io/service-name") != name:
             continue
-        ports = [p for p in part.get("ports") or () if (p.get("name") or "") == port_name]
-        # A port without a number stands for all, which leads nowhere.
-        numbers = [p["port"] for p in ports if p.get("port")]
+        numbers = port_numbers(part, port_name)
         for endpoint in part.get("endpoints") or ():
             if numbers and (endpoint.get("conditions") or {}).get("ready") is not False:
                 return joined(endpoint["addresses"][0], numbers[0])

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from fleetqueue.api.endpoint_slices import port_numbers
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.proxy_names import Target, split_target
@@ -70,8 +71,7 @@ def _service_place(service: Object, target: Target, places: Places) -> tuple[str
             )
         name = known[0].get("name") or ""
     for part in places.slices(service):
-        ports = [p for p in part.get("ports") or () if (p.get("name") or "") == name]
-        numbers = [p["port"] for p in ports if p.get("port")]
+        numbers = port_numbers(part, name)
         ready = [e for e in part.get("endpoints") or () if _is_ready(e)]
         if numbers and ready:
             return str(ready[0]["addresses"][0]), int(numbers[0])

@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from fleetqueue.api.endpoint_slices import port_numbers
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.listening import Place, listens_everywhere, one_listens
 
@@ -162,9 +163,7 @@ def _behind(slices: Sequence[Object], port_name: str) -> list[Place]:
     """Ready endpoints of a port; a slice has the numbers of its own pods for a named port."""
     found: list[Place] = []
     for each in slices:
-        ports = [p for p in each.get("ports") or () if (p.get("name") or "") == port_name]
-        # A port without a number stands for all, which leads nowhere.
-        numbers = [p["port"] for p in ports if p.get("port")]
+        numbers = port_numbers(each, port_name)
         ready = [
             address
             for endpoint in each.get("endpoints") or ()
