@@ -11,6 +11,7 @@ from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.kueue.pod_groups import group_of
 from fleetqueue.api.meta import Key
+from fleetqueue.api.times import parse_time
 from fleetqueue.jobs import choosing, identity, leaving
 from fleetqueue.jobs.controller import MANAGER, PREBUILT_RETRY_SECONDS, RETRY_SECONDS
 from fleetqueue.jobs.kind import NotYet, Sight
@@ -104,6 +105,8 @@ def _decide(sight: Sight, look: Look, workload: Object | None) -> Plan:
     if status_of.is_finished(workload) or is_deleting(workload):
         return _go_on(sight, look, workload)
     members = sort_members(sight, workload)
+    if not prebuilt and not is_serving(sight.job) and _is_made_late(workload, members.kept):
+        return Plan(gates.released(members.kept))
     own = replace(sight, job={**sight.job, MEMBERS: members.kept}) if members.kept else sight
     if not is_serving(sight.job) and not is_equivalent(own, members.kept, workload):
         return _without_match(own, look, workload, bool(prebuilt))
@@ -208,6 +211,16 @@ def _addressed(plan: Plan, pods: list[Object]) -> Plan:
         else:
             steps.append(step)
     return Plan(steps, plan.after)
+
+
+def _is_made_late(workload: Object, pods: list[Object]) -> bool:
+    """Whether all its pods, none of which ever ran, were told to go before it was made, by somebody
+    who saw them late. The one before it was deleted with them: nobody waits for their successors.
+    """
+    if not pods or not all(is_deleting(pod) and states.is_gated(pod) for pod in pods):
+        return False
+    created = parse_time(workload["metadata"]["creationTimestamp"])
+    return all(states.told_to_go_at(pod) <= created for pod in pods)
 
 
 def _is_group(workload: Object) -> bool:

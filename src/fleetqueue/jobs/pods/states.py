@@ -73,3 +73,10 @@ def ends_at(pod: Object) -> datetime | None:
         return None
     grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
     return parse_time(metadata["deletionTimestamp"]) + grace
+
+
+def told_to_go_at(pod: Object) -> datetime:
+    """When the deletion of a pod began; what it says of it is when its time is over."""
+    metadata = pod["metadata"]
+    grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
+    return parse_time(metadata["deletionTimestamp"]) - grace

@@ -378,3 +378,28 @@ def test_whoever_made_the_workload_tells_its_gates_and_class(is_of_set: bool) ->
     plan = decide(found, *pods)
     patched = [step.obj["kind"] for step in plan.steps if isinstance(step, Patch)]
     assert patched == ([] if is_of_set else ["Workload"])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param("2026-01-01T12:00:01Z", ["1", "2", "3"], id="all were going by then"),
+        pytest.param("2026-01-01T11:59:59Z", [], id="they had successors to wait for"),
+    ],
+)
+def test_pods_that_never_ran_do_not_wait_for_a_workload_that_came_after_they_were_deleted(
+    made: str, expected: list[str]
+) -> None:
+    """Who deletes both may be overtaken by a Workload that is made of pods as they were before."""
+    found = workload(a=3)
+    found["metadata"] |= {
+        "creationTimestamp": made,
+        "annotations": {f"{K}/is-group-workload": "true"},
+        "ownerReferences": [composing.reference(a(name)) for name in ("1", "2", "3")],
+    }
+    pods = [leaving(held(gated(a(name)))) for name in ("1", "2", "3")]
+    steps = [step for step in decide(found, *pods).steps if isinstance(step, Patch)]
+    assert names([step.obj for step in steps]) == expected
+    assert all(step.patch["metadata"]["finalizers"] is None for step in steps)
+    started = [{**pod, "spec": a("x")["spec"]} for pod in pods]
+    assert not [step for step in decide(found, *started).steps if isinstance(step, Patch)]
