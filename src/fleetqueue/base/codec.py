@@ -14,6 +14,7 @@ def _number(text: str) -> int | float:
 
 _decoder = msgspec.json.Decoder(float_hook=_number)
 _encoder = msgspec.json.Encoder()
+_sorting_encoder = msgspec.json.Encoder(order="sorted")
 
 DecodeError = msgspec.DecodeError
 
@@ -38,6 +39,11 @@ def decode_leniently(data: bytes) -> Any:
 
 def encode(value: Any) -> bytes:
     return _encoder.encode(value)
+
+
+def encode_sorted(value: Any) -> bytes:
+    """The same text whatever the order of keys was."""
+    return _sorting_encoder.encode(value)
 
 
 def copy(value: Any) -> Any:

@@ -27,7 +27,7 @@ def hash_of(
     """`more`: the flavors of a variant, and whether it is a slice of an elastic job."""
     raw_sets = spec.get("podSets") or ()
     parts = [_part(raw, each) for raw, each in zip(raw_sets, pod_sets, strict=True)]
-    text = codec.encode(_sorted([priority, parts, *sorted(more)]))
+    text = codec.encode_sorted([priority, parts, *sorted(more)])
     return hashlib.sha256(text).hexdigest()[:DIGITS]
 
 
@@ -57,9 +57,3 @@ def shape_of(spec: Json) -> Json:
     if spec.get("resources"):
         shape["resources"] = spec["resources"].get("requests")
     return shape
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value

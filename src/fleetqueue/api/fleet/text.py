@@ -49,7 +49,7 @@ def cluster_selector_term(term: Json) -> str:
 
 
 def json_patch(override: Json) -> str:
-    value = codec.encode(override["value"]).decode() if "value" in override else ""
+    value = codec.encode_sorted(override["value"]).decode() if "value" in override else ""
     return f"{{{override.get('op', '')} {override.get('path', '')} {{{value}}}}}"
 
 

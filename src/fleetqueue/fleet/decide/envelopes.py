@@ -52,8 +52,14 @@ def is_envelope(manifest: Json) -> bool:
     return str(manifest.get("apiVersion") or "").startswith(f"{PLACEMENT_GROUP}/")
 
 
+def metadata_of(manifest: Json) -> Json:
+    """Nobody has checked what an envelope holds: metadata that is no object says nothing."""
+    found = manifest.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
 def envelope_of(manifest: Json) -> Envelope:
-    metadata = manifest.get("metadata") or {}
+    metadata = metadata_of(manifest)
     namespace = str(metadata.get("namespace") or "")
     return Envelope(str(manifest["kind"]), namespace, str(metadata.get("name") or ""))
 
@@ -82,7 +88,7 @@ def contents(manifest: Json) -> Iterable[Json]:
 
 def ordered(manifests: Iterable[Json]) -> list[Json]:
     """By their JSON text, the largest first: of two namesakes that one is applied."""
-    return sorted(manifests, key=lambda each: codec.encode(_sorted(each)), reverse=True)
+    return sorted(manifests, key=lambda each: codec.encode_sorted(each), reverse=True)
 
 
 def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> None:
@@ -92,7 +98,7 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
     namespaced = is_namespaced(api_version, kind)
     if namespaced is None:
         return
-    metadata = manifest.get("metadata") or {}
+    metadata = metadata_of(manifest)
     namespace = str(metadata.get("namespace") or "")
     group, _, version = api_version.rpartition("/")
     shown = _shown(namespace, str(metadata.get("name") or ""))
@@ -118,9 +124,3 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
 
 def _shown(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(each) for each in value] if isinstance(value, list) else value

@@ -10,6 +10,7 @@ from fleetqueue.api import selectors
 from fleetqueue.api.fleet.override import OverrideType, PatchOperation, PlacementScope
 from fleetqueue.api.patches import PatchFailed, apply_json_patch
 from fleetqueue.fleet.decide import envelopes, placeholders
+from fleetqueue.fleet.decide.envelopes import metadata_of
 
 Json = dict[str, Any]
 Identity = tuple[str, str, str, str, str]
@@ -130,7 +131,7 @@ class Overrides:
 
 def identity_of(manifest: Json) -> Identity:
     group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
-    metadata = manifest.get("metadata") or {}
+    metadata = metadata_of(manifest)
     space, name = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
     return group, version, str(manifest.get("kind") or ""), space, name
 

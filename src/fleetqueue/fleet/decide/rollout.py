@@ -23,6 +23,8 @@ BLOCKED = (
     "The resources cannot be updated to the latest because of the rollout strategy",
 )
 CLEANUP_SECONDS = 5.0
+UNAVAILABLE_SECONDS_MAX = 100 * 365 * 86400.0
+"""Nobody waits longer, and dates end somewhere."""
 """How soon a cluster is looked at again that an earlier binding has not left yet."""
 
 
@@ -70,7 +72,7 @@ def limits_of(placement: Json, found: Iterable[Json]) -> Limits:
         target,
         shares.rounded_up(rolling["maxUnavailable"], target),
         shares.rounded_up(rolling["maxSurge"], target),
-        float(rolling["unavailablePeriodSeconds"]),
+        min(float(rolling["unavailablePeriodSeconds"]), UNAVAILABLE_SECONDS_MAX),
     )
 
 

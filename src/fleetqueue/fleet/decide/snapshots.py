@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fleetqueue.api.fleet import labels
-from fleetqueue.api.times import format_time, parse_time
+from fleetqueue.api.times import TimeError, format_time, parse_time
 
 Json = dict[str, Any]
 SHARD_BYTES_MAX = 800 * 1024
@@ -130,9 +130,14 @@ def packed(manifests: Iterable[Json]) -> list[list[Json]]:
 
 
 def first_seen(master: Json) -> datetime | None:
-    """When it was noticed that the selection is no longer what this snapshot holds."""
+    """When it was noticed that the selection is no longer what this snapshot holds, as far as
+    anybody can read that.
+    """
     text = annotation(master, labels.SNAPSHOT_CANDIDATE_DETECTION_TIME)
-    return parse_time(text) if text else None
+    try:
+        return parse_time(text) if text else None
+    except TimeError:
+        return None
 
 
 def seen(now: datetime) -> Json:

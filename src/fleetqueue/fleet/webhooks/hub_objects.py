@@ -26,14 +26,16 @@ def refuse_member_cluster(review: Review, around: Around) -> str:
         return _refuse_leaving(review.old_object or {}, around)
     taints = ((review.object or {}).get("spec") or {}).get("taints") or []
     errors = []
-    for index, taint in enumerate(taints):
+    seen: set[str] = set()
+    for taint in taints:
         shown = text.taint(taint)
         for message in names.qualified_name(str(taint.get("key") or "")):
             errors.append(f"invalid taint key {shown}: {message}")
         for message in names.label_value(str(taint.get("value") or "")):
             errors.append(f"invalid taint value {shown}: {message}")
-        if taint in taints[:index]:
+        if shown in seen:
             errors.append(f"taint {shown} already exists, taints must be unique")
+        seen.add(shown)
     return aggregate(errors) if errors else ""
 
 

@@ -50,6 +50,8 @@ def test_label_selectors(selector, expected):
 def test_patches_show_their_value_as_json():
     assert text.json_patch({"op": "remove", "path": "/a/b", "value": "x"}) == '{remove /a/b {"x"}}'
     assert text.json_patch({"op": "remove", "path": "/a/b"}) == "{remove /a/b {}}"
+    mixed = {"op": "add", "path": "/a", "value": {"b": 1, "a": [{"d": 1, "c": 2}]}}
+    assert text.json_patch(mixed) == '{add /a {{"a":[{"c":2,"d":1}],"b":1}}}'
 
 
 def test_taints_and_tolerations():

@@ -325,6 +325,11 @@ TOLERATIONS = [
         " toleration key cannot be empty, when operator is Equal",
     ),
     (
+        [{"key": "k", "operator": "Exists"}, {"key": "k", "operator": "Exists", "value": ""}],
+        "toleration {Key:k Operator:Exists Value: Effect:} already exists,"
+        " tolerations must be unique",
+    ),
+    (
         [TOLERATION, TOLERATION],
         "toleration {Key:k Operator:Equal Value:v Effect:NoSchedule} already exists,"
         " tolerations must be unique",
@@ -407,6 +412,11 @@ CHANGES = [
     ({"policy": N}, {"policy": N | {"numberOfClusters": 3}}, None),
     ({}, {"policy": {"placementType": "PickAll"}}, None),
     ({"policy": N}, {}, "placement type is immutable"),
+    (
+        {"policy": {"tolerations": [{"key": "b", "operator": "Exists", "value": ""}]}},
+        {"policy": {"tolerations": [{"key": "b", "operator": "Exists"}]}},
+        None,
+    ),
     (
         {"policy": {"tolerations": [TOLERATION]}},
         {"policy": {"tolerations": []}},

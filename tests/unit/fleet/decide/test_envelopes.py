@@ -36,6 +36,9 @@ WRAPPED = {
     "one where it belongs": (CONFIG, NARROW, ""),
     "a cluster-wide one where it belongs": (ROLE, WIDE, ""),
     "a kind that the hub does not know": (STRANGE, NARROW, ""),
+    "one whose metadata is a text": ({**CONFIG, "metadata": "oops"}, NARROW,
+        "a namespaced object  (/v1, Kind=ConfigMap) in has been wrapped in a resource envelope"
+        " from another namespace (web)"),
 }
 # fmt: on
 

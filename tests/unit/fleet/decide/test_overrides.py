@@ -155,6 +155,14 @@ def test_objects_in_envelopes_are_overridden_by_their_own_names() -> None:
 
 
 @pytest.mark.rule("OVR-5")
+def test_an_enveloped_object_whose_metadata_is_a_text_is_nobodys() -> None:
+    snapshot = narrow("ro-0", "conf", rule(EVERYWHERE))
+    wrapped = envelope({**config(), "metadata": "oops"})
+    found = candidates("", "p", [wrapped], [], [snapshot]).on(cluster("a"))
+    assert found.namespaced == ()
+
+
+@pytest.mark.rule("OVR-5")
 def test_an_override_of_a_namespace_leaves_the_envelope_itself_alone() -> None:
     snapshot = wide(
         "cro-0", "Namespace", "web", rule(EVERYWHERE, patch("add", "/metadata/labels/x", "y"))

@@ -73,6 +73,13 @@ def test_how_many_clusters_shall_have_it(policy: Json, target: int) -> None:
     assert limits == Limits(target, -(-target // 4), -(-target // 4), 60.0)
 
 
+def test_a_period_that_no_calendar_has_room_for() -> None:
+    rolling = {"unavailablePeriodSeconds": 10**12}
+    strategy = {"strategy": {"type": "RollingUpdate", "rollingUpdate": rolling}}
+    limits = rollout.limits_of(defaults.defaulted({"spec": strategy}), [])
+    assert limits.unavailable_seconds == 100 * 365 * 86400
+
+
 @pytest.mark.rule("ROLL-5")
 @pytest.mark.rule("ROLL-8")
 def test_a_first_roll_out_reaches_everybody() -> None:

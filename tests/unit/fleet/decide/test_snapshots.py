@@ -186,5 +186,11 @@ def test_changes_are_collected_and_snapshots_are_not_taken_too_often(
     assert told == waits
 
 
+@pytest.mark.rule("SNAP-7")
+def test_a_time_that_nobody_can_read_is_noted_anew() -> None:
+    found = master(0, next_resource_snapshot_candidate_detection_time="soon")
+    assert snapshots.first_seen(found) is None
+
+
 def _at(seconds: int) -> datetime:
     return NOW + timedelta(seconds=seconds)

@@ -192,6 +192,17 @@ def test_a_taint_needs_a_proper_key() -> None:
     )
 
 
+def test_taints_that_say_the_same_are_one_too_many() -> None:
+    taints = [
+        {"key": "a", "effect": "NoSchedule"},
+        {"key": "a", "value": "", "effect": "NoSchedule"},
+    ]
+    made = named("MemberCluster", CLUSTER_API, "m", spec={"taints": taints})
+    assert hub_objects.refuse_member_cluster(review(made), around()) == (
+        "taint {Key:a Value: Effect:NoSchedule} already exists, taints must be unique"
+    )
+
+
 @pytest.mark.parametrize(
     ("is_on", "mode", "is_refused"),
     [(True, "Strict", True), (True, "Skip", False), (False, "Strict", False)],

@@ -53,8 +53,8 @@ def _update_denial(new: Json, old: Json, is_cluster_scoped: IsClusterScoped) -> 
         return f"{lead} {aggregate(errors)}"
     if _placement_type(new) != _placement_type(old):
         return "placement type is immutable"
-    kept = _tolerations(new)
-    if any(toleration not in kept for toleration in _tolerations(old)):
+    kept = {text.toleration(each) for each in _tolerations(new)}
+    if any(text.toleration(each) not in kept for each in _tolerations(old)):
         return "tolerations have been updated/deleted, only additions to tolerations are allowed"
     return None
 

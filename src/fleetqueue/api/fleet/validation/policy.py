@@ -147,7 +147,8 @@ def _label_errors(term: Json, where: str) -> Iterator[str]:
 
 
 def _toleration_errors(tolerations: list[Json]) -> Iterator[str]:
-    for index, toleration in enumerate(tolerations):
+    seen: set[str] = set()
+    for toleration in tolerations:
         shown = text.toleration(toleration)
         key, value = toleration.get("key", ""), toleration.get("value", "")
         if key:
@@ -161,8 +162,9 @@ def _toleration_errors(tolerations: list[Json]) -> Iterator[str]:
                 yield _invalid(shown, "key cannot be empty, when operator is Equal")
             for message in names.label_value(value):
                 yield f"invalid toleration value {shown}: {message}"
-        if toleration in tolerations[:index]:
+        if shown in seen:
             yield f"toleration {shown} already exists, tolerations must be unique"
+        seen.add(shown)
 
 
 def _invalid(shown: str, reason: str) -> str:

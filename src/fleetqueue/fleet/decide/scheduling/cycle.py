@@ -117,7 +117,8 @@ def _pick_fixed(situation: Situation, classes: Classes, outcome: Outcome) -> Non
     unknown = [decisions.unknown_by_name(name) for name in names if name not in clusters]
     present = classes.present
     _take([each for each in selected if _cluster_name(each) not in present], classes, outcome)
-    if names:
+    # A new placement without names waits for some; one that lost them all has no cluster.
+    if names or situation.bindings or situation.snapshot.get("status"):
         outcome.status = decisions.status(
             situation.snapshot, selected, [*ineligible, *unknown],
             wanted=len(names), now=situation.now,

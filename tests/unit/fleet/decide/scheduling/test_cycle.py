@@ -250,6 +250,15 @@ def test_pick_fixed_without_names_says_nothing() -> None:
     assert (picked(outcome), outcome.status) == ([], None)
 
 
+@pytest.mark.rule("SCH-32")
+def test_pick_fixed_that_lost_all_its_names_has_no_cluster() -> None:
+    emptied = policy("PickFixed", clusterNames=[], name="p-1")
+    outcome = run(emptied, FLEET, [binding("cluster-1", policy_name="p-0")])
+    assert clusters_of(outcome.unscheduled) == ["cluster-1"]
+    assert scheduled(outcome) == fulfilled(0)
+    assert scheduled(run({**emptied, "status": outcome.status}, FLEET)) == fulfilled(0)
+
+
 def test_pick_fixed_takes_a_name_that_stands_twice_once() -> None:
     outcome = run(policy("PickFixed", clusterNames=["cluster-1", "cluster-1"]), FLEET)
     assert picked(outcome) == ["cluster-1"]
