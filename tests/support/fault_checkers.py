@@ -90,6 +90,8 @@ class Seen:
     """The same of all mirrors, also of those that are stopped: they may run again."""
     _claimed: dict[str, str] = field(default_factory=dict)
     """By Workload: the worker that has it, as it says."""
+    _workloads: dict[str, str] = field(default_factory=dict)
+    """By name: the uid of the last Workload on the manager."""
     _given_up: set[Place] = field(default_factory=set)
     """Workers that were lost for longer than they may be, and what ran there."""
     _succeeded: dict[Place, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -232,13 +234,17 @@ class Seen:
 
     def _saw_claim(self, obj: Object, worker: str) -> None:
         """Whoever gets it, those that are lost for too long cannot be waited for: what they run of
-        it counts no more. Those that are only lost have to be.
+        it counts no more. Those that are only lost have to be. A job that lost its Workload gets
+        another when its worker is given up, whatever a manager that starts again knows of that.
         """
         key, owner = str(obj["metadata"]["name"]), owner_name(obj)
         wish = self.wishes[job_name(owner)]
         name = owner if wish.kind == "Deployment" else wish.name
+        uid = str(obj["metadata"]["uid"])
+        is_next = self._workloads.get(key, uid) != uid
+        self._workloads[key] = uid
         before, self._claimed[key] = self._claimed.get(key, ""), worker
-        if worker and worker != before:
+        if is_next or (worker and worker != before):
             for other in {place for place, _ in self._present[name]} - {worker}:
                 if self.is_given_up(other):
                     self.counts["given up"] += 1
