@@ -50,6 +50,9 @@ def default(kind: JobKind, settings: JobSettings, family: Family, asked: Asked) 
     """
     if is_deleting(asked.obj):
         return
+    if asked.old is None and asked.obj.get("spec") is None:
+        # As upstream's types are written back; what is missing in it the schema says.
+        asked.obj["spec"] = {}
     sight = Sight(asked.obj, asked.source, settings)
     if kind.is_held is not None and kind.is_held(sight):
         _suspend(kind, sight)

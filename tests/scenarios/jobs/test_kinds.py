@@ -8,7 +8,9 @@ from tests.support.queued import QUEUE, Queued, conditions, message
 from tests.support.queued_kinds import EXAMPLES, Example
 
 from fleetqueue.base import paths
+from fleetqueue.embedded import parts
 from fleetqueue.embedded.job_blueprints import BLUEPRINTS
+from fleetqueue.kube.errors import Forbidden, Invalid
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators.training_webhook import webhook_of
 from fleetqueue.testing import Fleet
@@ -25,6 +27,8 @@ pytestmark = [
 
 CUSTOM = [each for each in EXAMPLES if each.kind.resource.group != "batch"]
 NAMES = [each.kind.resource.kind for each in CUSTOM]
+MAY_BE_EMPTY = (("JobSet", True), ("JobSet", False), ("RayJob", False))
+"""By whether they name a queue: their schemas ask for nothing."""
 
 
 async def start(fleet: Fleet, example: Example) -> Queued:
@@ -41,6 +45,25 @@ def injected(job: Object, example: Example) -> list[str]:
     found = [paths.get(job, path) or {} for path in example.templates]
     labels = [(each.get("metadata") or {}).get("labels") or {} for each in found]
     return [each["kueue.x-k8s.io/podset"] for each in labels if "kueue.x-k8s.io/podset" in each]
+
+
+@pytest.mark.parametrize("example", CUSTOM, ids=NAMES)
+async def test_a_job_without_a_spec_is_refused_or_taken_as_empty(
+    fleet: Fleet, example: Example
+) -> None:
+    settings = replace(queued.EVERYTHING, blueprints=BLUEPRINTS)
+    group = example.kind.resource.group
+    others = [each for each in parts.webhooks() if each.kind.group == group]
+    here = await queued.start(fleet, settings, groups=[group], others=others)
+    for labels in (None, QUEUE):
+        bare = {name: value for name, value in example.job(labels).items() if name != "spec"}
+        bare["metadata"]["name"] = "queued" if labels else "free"
+        if (example.kind.resource.kind, bool(labels)) in MAY_BE_EMPTY:
+            assert "spec" in await here.create(bare)
+            continue
+        with pytest.raises((Invalid, Forbidden)) as refused:
+            await here.create(bare)
+        assert "spec" in str(refused.value)
 
 
 @pytest.mark.parametrize("example", CUSTOM, ids=NAMES)

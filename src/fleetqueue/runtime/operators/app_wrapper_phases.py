@@ -17,8 +17,13 @@ from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
 from fleetqueue.runtime.operators.app_wrapper_status import DEPLOYED, Draft, Pods, count
 
 FINALIZER = "workload.codeflare.dev/finalizer"
-_MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob")
+_MAY_FAIL = ("batch/v1 Job", "kubeflow.org/v1 PyTorchJob", "jobset.x-k8s.io/v1alpha2 JobSet")
 """Components whose condition Failed says that nothing will get better by itself."""
+_FAILED_RAY = {
+    "ray.io/v1 RayJob": ("jobDeploymentStatus", "Failed"),
+    "ray.io/v1 RayCluster": ("state", "failed"),
+}
+"""Where others say it, and how."""
 
 
 def _begin(sight: Sight) -> None:
@@ -260,7 +265,12 @@ def next_component(draft: Draft) -> int | None:
 
 
 def _has_failed(component: Object) -> bool:
-    if f"{component['apiVersion']} {component['kind']}" not in _MAY_FAIL:
+    kind = f"{component['apiVersion']} {component['kind']}"
+    status = component.get("status") or {}
+    if kind in _FAILED_RAY:
+        name, value = _FAILED_RAY[kind]
+        return bool(status.get(name) == value)
+    if kind not in _MAY_FAIL:
         return False
-    found = conditions.find((component.get("status") or {}).get("conditions"), "Failed")
+    found = conditions.find(status.get("conditions"), "Failed")
     return found is not None and found.get("status") == "True"

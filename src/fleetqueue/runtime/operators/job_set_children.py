@@ -131,7 +131,12 @@ def make_claims(job_set: Object) -> Iterator[Object]:
 
 
 def claim_name(job_set: Object, template: Object) -> str:
-    return f"{template['metadata']['name']}-{job_set['metadata']['name']}"
+    return f"{template_name(template)}-{job_set['metadata']['name']}"
+
+
+def template_name(template: Object) -> str:
+    """Of a claim; "" where it has none, which is refused."""
+    return str((template.get("metadata") or {}).get("name") or "")
 
 
 def _claim_templates(job_set: Object) -> Iterator[Object]:

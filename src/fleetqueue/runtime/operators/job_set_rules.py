@@ -95,7 +95,7 @@ def check_claims(asked: Asked) -> list[FieldError]:
     for number, policy in enumerate(asked.spec.get("volumeClaimPolicies") or ()):
         path = f"spec.volumeClaimPolicies[{number}]"
         for index, template in enumerate(policy.get("templates") or ()):
-            name = template["metadata"]["name"]
+            name = children.template_name(template)
             name_path = f"{path}.template[{index}].name"
             if name in seen:
                 why = "names must be unique for VolumeClaimPolicies template"

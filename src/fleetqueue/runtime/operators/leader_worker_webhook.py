@@ -24,8 +24,8 @@ _ROLLING = "spec.rolloutStrategy.rollingUpdateConfiguration"
 
 
 def default(asked: Asked) -> None:
-    spec: Object = asked.obj["spec"]
-    template = spec["leaderWorkerTemplate"]
+    spec: Object = _set_if_absent(asked.obj, "spec", {})
+    template = _set_if_absent(spec, "leaderWorkerTemplate", {})
     if not template.get("restartPolicy"):
         template["restartPolicy"] = "RecreateGroupOnPodRestart"
     if template["restartPolicy"] == "Default":

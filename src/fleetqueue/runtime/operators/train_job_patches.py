@@ -57,7 +57,7 @@ def patched_metadata(metadata: Object, patches: Sequence[Object]) -> Object:
 
 
 def patches_of(train_job: Object) -> list[Object]:
-    return list(train_job["spec"].get("runtimePatches") or ())
+    return list((train_job.get("spec") or {}).get("runtimePatches") or ())
 
 
 def job_patches(patch: Object) -> list[Object]:

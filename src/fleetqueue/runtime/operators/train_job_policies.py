@@ -121,9 +121,13 @@ def _xgboost(made: Blueprint) -> None:
 
 def _mpi(made: Blueprint) -> None:
     said, node = (made.trainer or {}).get("numNodes"), made.called(NODE)
+    if said is None:
+        said = made.policy.get("numNodes")
     if said is not None and node is not None:
         node.count = max(said - 1, 1) if launcher_works(made.policy) else said
     for pods in made.pod_sets:
+        if pods.name == LAUNCHER:
+            pods.count = 1
         if pods.name in (NODE, LAUNCHER):
             _mount_keys(made, pods)
         if pods.name == LAUNCHER:

@@ -44,9 +44,9 @@ _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 def default(asked: Asked) -> None:
     """Patches that are new or changed are stamped."""
-    before = {patch["manager"]: patch for patch in patching.patches_of(asked.old or {"spec": {}})}
+    before = {patch["manager"]: patch for patch in patching.patches_of(asked.old or {})}
     for patch in patching.patches_of(asked.obj):
-        old = before.get(patch["manager"])
+        old = before.get(patch.get("manager"))
         if old is None or _without_time(old) != _without_time(patch):
             patch["time"] = format_time(asked.now)
         elif old.get("time") is not None:

@@ -85,7 +85,8 @@ def _check_manager(asked: Asked) -> Iterator[FieldError]:
 
 
 def _manager(obj: Object) -> str | None:
-    manager: str | None = (obj["spec"].get("runPolicy") or {}).get("managedBy")
+    policy = (obj.get("spec") or {}).get("runPolicy") or {}
+    manager: str | None = policy.get("managedBy")
     return manager
 
 

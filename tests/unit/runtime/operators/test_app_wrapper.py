@@ -297,6 +297,27 @@ def test_components_that_vanish_or_fail(there: bool, since: int, retries: int, p
     assert events(plan) == (ended if phase != "Running" else [])
 
 
+FAILURES: dict[str, tuple[str, Object]] = {
+    "RayJob": ("ray.io/v1", {"jobDeploymentStatus": "Failed"}),
+    "RayCluster": ("ray.io/v1", {"state": "failed"}),
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", {"conditions": [{"type": "Failed", "status": "True"}]}),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_component_says_in_its_own_way_that_it_failed(kind: str) -> None:
+    version, told = FAILURES[kind]
+    declared = [{"replicas": 1, "path": "template.spec.template"}]
+    template = {"spec": {"containers": app_wrappers.CONTAINERS}}
+    made = app_wrappers.thing(version, kind, "x", spec={"template": template})
+    whole = {"template": made, "podSets": declared}
+    parent = in_phase(wrapper(components=[whole]), "Running", Unhealthy="False 500")
+    failed = see(parent, component(parent, **told), pods=pods("Running"))
+    assert conditions(failed)["Unhealthy"][:2] == ("True", "FailedComponent")
+    runs = see(parent, component(parent), pods=pods("Running"))
+    assert conditions(runs)["Unhealthy"][0] == "False"
+
+
 def test_retries_are_limited() -> None:
     parent = in_phase(wrapper(job(pods=2)), "Running", Unhealthy="True 61")
     for retries, phase in ((2, "Resetting"), (3, "Failed")):

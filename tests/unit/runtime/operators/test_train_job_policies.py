@@ -184,6 +184,19 @@ def test_a_launcher_that_works_is_one_of_the_nodes(nodes: int | None, pods: int)
     assert counts == {"node": pods, "launcher": 1}
 
 
+@pytest.mark.parametrize(("works", "pods"), [(True, 2), (False, 3)])
+def test_a_runtime_for_many_nodes_has_one_launcher(works: bool, pods: int) -> None:
+    source = runtime("deepspeed-distributed")
+    source["spec"]["mlPolicy"]["numNodes"] = 3
+    source["spec"]["mlPolicy"]["mpi"]["runLauncherAsNode"] = works
+    made = train_jobs.job_set(train_jobs.job("deepspeed-distributed"), source)
+    counts = {
+        each["name"]: each["template"]["spec"]["parallelism"]
+        for each in made["spec"]["replicatedJobs"]
+    }
+    assert counts == {"node": pods, "launcher": 1}
+
+
 # fmt: off
 SLOTS: dict[str, tuple[Object, bool, str]] = {
     "launcher first": (
