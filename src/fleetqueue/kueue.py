@@ -69,6 +69,10 @@ class KueueOptions:
     """Whether a worker that lacks a kind of job is used for the others."""
     batch_seconds: float = dispatch_settings.BATCH_SECONDS
     """How long changes on workers are gathered."""
+    round_seconds: float = dispatch_settings.ROUND_SECONDS
+    """How long the Incremental dispatcher waits before it nominates more workers."""
+    preemption_seconds: float = dispatch_settings.PREEMPTION_SECONDS
+    """How long a worker that may preempt has, before another may."""
 
     @property
     def jobs(self) -> JobSettings:
@@ -82,6 +86,8 @@ class KueueOptions:
             found,
             tolerates_missing_kinds=self.tolerates_missing_kinds,
             batch_seconds=self.batch_seconds,
+            round_seconds=self.round_seconds,
+            preemption_seconds=self.preemption_seconds,
         )
 
 

@@ -8,14 +8,35 @@ import click
 from fleetqueue.cli import flags
 from fleetqueue.cli.flags import Flag
 
-BATCH_PERIOD = Flag(
-    "multikueue-batch-period",
-    "batch_seconds",
-    "20ms",
-    "How long changes on workers are gathered before workloads, or quota, are looked at.",
-    "span",
-    least=0,
-    most=60,
+DAY_SECONDS = 86_400.0
+PERIODS = (
+    Flag(
+        "multikueue-batch-period",
+        "batch_seconds",
+        "20ms",
+        "How long changes on workers are gathered before workloads, or quota, are looked at.",
+        "span",
+        least=0,
+        most=60,
+    ),
+    Flag(
+        "multikueue-incremental-round",
+        "round_seconds",
+        "5m",
+        "How long the Incremental dispatcher waits before it nominates more workers.",
+        "span",
+        least=1,
+        most=DAY_SECONDS,
+    ),
+    Flag(
+        "multikueue-preemption-turn",
+        "preemption_seconds",
+        "5m",
+        "How long a worker that may preempt for a workload has, before another may.",
+        "span",
+        least=1,
+        most=DAY_SECONDS,
+    ),
 )
 _TOLERATES = click.option(
     "--tolerate-missing-kinds/--no-tolerate-missing-kinds",
@@ -29,11 +50,12 @@ _TOLERATES = click.option(
 
 def dispatching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds them to a command."""
-    return _TOLERATES(flags.options([BATCH_PERIOD])(command))
+    return _TOLERATES(flags.options(PERIODS)(command))
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
     """Fields of KueueOptions; what they are made of is given no more."""
-    found = flags.values([BATCH_PERIOD], given)
-    del given[BATCH_PERIOD.parameter]
+    found = flags.values(PERIODS, given)
+    for flag in PERIODS:
+        del given[flag.parameter]
     return {**found, "tolerates_missing_kinds": given.pop("tolerates_missing_kinds")}

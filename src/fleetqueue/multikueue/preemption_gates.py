@@ -12,9 +12,8 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue.labels import MULTIKUEUE_PREEMPTION_GATE
 from fleetqueue.api.times import format_time, parse_time
 from fleetqueue.kube.resources import Object
+from fleetqueue.multikueue.settings import PREEMPTION_SECONDS
 
-TURN_SECONDS = 300.0
-"""How long one worker has before the next one may."""
 OPEN = "Open"
 
 
@@ -33,9 +32,11 @@ NOTHING = Opening()
 
 
 def decide(
-    copies: Mapping[str, Object], now: datetime, turn_seconds: float = TURN_SECONDS
+    copies: Mapping[str, Object], now: datetime, turn_seconds: float = PREEMPTION_SECONDS
 ) -> Opening:
-    """Copies by worker, in the order of the configuration, which decides between equal times."""
+    """Copies by worker, in the order of the configuration, which decides between equal times;
+    `turn_seconds`: how long one worker has before the next one may.
+    """
     waiting = {
         name: since for name, copy in copies.items() if (since := _blocked_since(copy)) is not None
     }

@@ -13,6 +13,8 @@ from fleetqueue.kube.resources import Resource
 NAMESPACE = "kueue-system"
 KUBECONFIG_DIRECTORY = "/etc/multikueue/kubeconfigs"
 STEP_SIZE = 3
+ROUND_SECONDS = 300.0
+PREEMPTION_SECONDS = 300.0
 BATCH_SECONDS = 0.02
 """How long changes on workers are gathered before a workload is looked at. Kueue takes a second,
 which is most of what a job waits there."""
@@ -49,9 +51,9 @@ class DispatchSettings:
     worker_lost_seconds: float = 900.0
     dispatcher: str = ""
     step_size: int = STEP_SIZE
-    round_seconds: float = 300.0
+    round_seconds: float = ROUND_SECONDS
     """How long the Incremental dispatcher waits before it nominates more workers."""
-    preemption_seconds: float = 300.0
+    preemption_seconds: float = PREEMPTION_SECONDS
     """How long a worker that may preempt has, before another may."""
     external: tuple[Resource, ...] = ()
     providers: tuple[AccessProvider, ...] = ()

@@ -66,20 +66,33 @@ def test_webhooks_listen_everywhere_where_nothing_is_said(told: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], (False, 0.02)),
-        (["--tolerate-missing-kinds", "--multikueue-batch-period=250ms"], (True, 0.25)),
+        ([], (False, 0.02, 300.0, 300.0)),
+        (
+            [
+                "--tolerate-missing-kinds",
+                "--multikueue-batch-period=250ms",
+                "--multikueue-incremental-round=90s",
+                "--multikueue-preemption-turn=2m",
+            ],
+            (True, 0.25, 90.0, 120.0),
+        ),
     ],
-    ids=["nothing is said", "both are"],
+    ids=["nothing is said", "all of it is"],
 )
 @pytest.mark.rule("IMP-6")
 @pytest.mark.rule("HAR-31")
 def test_what_the_file_cannot_say_of_workers_is_told_by_flags(
-    told: dict[str, Any], arguments: list[str], expected: tuple[bool, float]
+    told: dict[str, Any], arguments: list[str], expected: tuple[float, ...]
 ) -> None:
     run(*arguments)
 
     made = told["options"].kueue.dispatching
-    assert (made.tolerates_missing_kinds, made.batch_seconds) == expected
+    assert (
+        made.tolerates_missing_kinds,
+        made.batch_seconds,
+        made.round_seconds,
+        made.preemption_seconds,
+    ) == expected
 
 
 @pytest.mark.parametrize(

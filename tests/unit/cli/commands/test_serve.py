@@ -37,30 +37,53 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], (False, 0.02)),
-        (["--tolerate-missing-kinds", "--multikueue-batch-period=250ms"], (True, 0.25)),
+        ([], (False, 0.02, 300.0, 300.0)),
+        (
+            [
+                "--tolerate-missing-kinds",
+                "--multikueue-batch-period=250ms",
+                "--multikueue-incremental-round=90s",
+                "--multikueue-preemption-turn=2m",
+            ],
+            (True, 0.25, 90.0, 120.0),
+        ),
     ],
-    ids=["nothing is said", "both are"],
+    ids=["nothing is said", "all of it is"],
 )
 @pytest.mark.rule("IMP-6")
 @pytest.mark.rule("HAR-31")
 def test_what_the_file_cannot_say_of_workers_is_told_by_flags(
-    served: list[Any], tmp_path: Path, arguments: list[str], expected: tuple[bool, float]
+    served: list[Any], tmp_path: Path, arguments: list[str], expected: tuple[float, ...]
 ) -> None:
     answer = CliRunner().invoke(command.serve, ["--data", str(tmp_path), *arguments])
 
     assert answer.exit_code == 0, answer.output
     [options] = served
     made = options.live.kueue.dispatching
-    assert (made.tolerates_missing_kinds, made.batch_seconds) == expected
+    assert (
+        made.tolerates_missing_kinds,
+        made.batch_seconds,
+        made.round_seconds,
+        made.preemption_seconds,
+    ) == expected
 
 
 @pytest.mark.rule("HAR-31")
-@pytest.mark.parametrize("value", ["2m", "soon"])
-def test_a_period_that_cannot_be_is_refused(served: list[Any], tmp_path: Path, value: str) -> None:
-    arguments = ["--data", str(tmp_path), f"--multikueue-batch-period={value}"]
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("batch-period", "2m"),
+        ("batch-period", "soon"),
+        ("incremental-round", "0s"),
+        ("preemption-turn", "25h"),
+    ],
+)
+def test_a_period_that_cannot_be_is_refused(
+    served: list[Any], tmp_path: Path, name: str, value: str
+) -> None:
+    arguments = ["--data", str(tmp_path), f"--multikueue-{name}={value}"]
     answer = CliRunner().invoke(command.serve, arguments)
 
     assert answer.exit_code == 2
-    assert "--multikueue-batch-period" in answer.output
+    assert f"--multikueue-{name}" in answer.output
     assert served == []

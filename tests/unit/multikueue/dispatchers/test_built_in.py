@@ -74,6 +74,17 @@ def test_incremental_goes_one_by_one_with_a_step_of_one() -> None:
     assert found == ["onprem", "onprem aws", "onprem aws gcp"]
 
 
+@pytest.mark.parametrize(("seconds", "wanted"), [(29, None), (31, ["a", "b"])])
+def test_a_round_lasts_as_long_as_it_is_told(seconds: int, wanted: list[str] | None) -> None:
+    settings = replace(SETTINGS, step_size=1, round_seconds=30.0)
+    now = NOW + timedelta(seconds=seconds)
+    about = {"nominated": ["a"], "round_started": NOW, "now": now}
+    made = STEPS.nominate(offer(worker("a"), worker("b"), settings=settings, **about))
+    assert made.names == wanted
+    assert made.after is not None
+    assert made.after == pytest.approx(30 if wanted else 1)
+
+
 @pytest.mark.rule("DISP-23")
 @pytest.mark.parametrize(
     ("elapsed", "wanted"),
