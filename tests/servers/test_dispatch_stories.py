@@ -1,5 +1,7 @@
 """Jobs that one kube-apiserver sends to two others, each with `fleetqueue controller` beside it:
 what people see of them here and there, and what is left behind, which is nothing.
+
+`scripts/kueue-peers` tells the same stories where Kueue itself is on the workers, or the manager.
 """
 
 import json
@@ -17,6 +19,7 @@ from support import dispatch_fleet
 from support.dispatch_fleet import CHECK, CONTROLLER, FRAMEWORKS, QUEUE, Cluster, Fleet
 from support.kueue_doors import Door
 from support.kueue_stories import is_suspended, job
+from support.upstream_kueue import UpstreamCluster
 
 Object = dict[str, Any]
 BOTH = ["worker1", "worker2"]
@@ -25,18 +28,26 @@ PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
 ENDED = ("True", "Succeeded", "Reached expected number of succeeded pods")
 APPLY = "application/apply-patch+yaml"
 NOW = "2026-01-01T00:00:00Z"
+FLEETS = {
+    "kube-apiserver": (Cluster, Cluster),
+    "kueue-workers": (Cluster, UpstreamCluster),
+    "kueue-manager": (UpstreamCluster, Cluster),
+}
+"""Who runs the manager, and who the workers."""
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = metafunc.config.getoption("--servers").split(",")
-    names = [name for name in ("kube-apiserver",) if name in chosen]
+    names = [name for name in FLEETS if name in chosen]
     metafunc.parametrize("fleet", names, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    made = dispatch_fleet.start(tmp_path_factory.mktemp("fleet"), BOTH)
+def fleet(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Fleet]:
+    made = dispatch_fleet.start(tmp_path_factory.mktemp("fleet"), BOTH, *FLEETS[request.param])
     yield made
     for each in (made.manager, *made.workers.values()):
         each.stop()

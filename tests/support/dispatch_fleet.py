@@ -55,21 +55,27 @@ class Cluster(Door):
             with server.client() as client:
                 for crd in _crds():
                     assert client.send("POST", CRDS, crd).status == 201
-            flags = configured(directory)
-            install(server, directory, self.port, *flags)
-            start_controller(server, directory, self.port, "--no-leader-elect", *flags)
+            self.install(server)
+            self.start_controllers(server)
         except BaseException:
             server.stop()
             raise
         return server
 
+    def install(self, server: Server) -> None:
+        install(server, self.directory, self.port, *configured(self.directory))
+
+    def start_controllers(self, server: Server, **dispatching: Any) -> None:
+        """With these settings of dispatching."""
+        flags = configured(self.directory, **dispatching)
+        start_controller(server, self.directory, self.port, "--no-leader-elect", *flags)
+
     def restart(self, **dispatching: Any) -> None:
-        """The controllers alone, with these settings of dispatching."""
+        """The controllers alone."""
         ended = self.server.processes.pop()
         ended.terminate()
         ended.wait(60)
-        flags = configured(self.directory, **dispatching)
-        start_controller(self.server, self.directory, self.port, "--no-leader-elect", *flags)
+        self.start_controllers(self.server, **dispatching)
 
 
 class Fleet:
@@ -138,11 +144,16 @@ class Fleet:
         return "\n".join(lines)
 
 
-def start(directory: Path, workers: Sequence[str]) -> Fleet:
+def start(
+    directory: Path,
+    workers: Sequence[str],
+    manager_kind: type[Cluster] = Cluster,
+    worker_kind: type[Cluster] = Cluster,
+) -> Fleet:
     """All at once, connected, with one check for all stories."""
-    names = ("manager", *workers)
-    with ThreadPoolExecutor(len(names)) as pool:
-        started = [pool.submit(Cluster, directory / name) for name in names]
+    kinds = {"manager": manager_kind} | dict.fromkeys(workers, worker_kind)
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        started = [pool.submit(kind, directory / name) for name, kind in kinds.items()]
     failed = [each.exception() for each in started if each.exception() is not None]
     clusters = [each.result() for each in started if each.exception() is None]
     if failed:
@@ -225,21 +236,24 @@ def _rule(group: str, resource: str, verbs: list[str]) -> Object:
 
 def configured(directory: Path, **dispatching: Any) -> tuple[str, str]:
     """The flag that names a configuration; ports of its own, since all share this machine."""
-    times = {"gcInterval": "2s", "workerLostTimeout": "3s"}
-    text = yaml.safe_dump(
-        {
-            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-            "kind": "Configuration",
-            "integrations": {"frameworks": [*FRAMEWORKS, "deployment"]},
-            "metrics": {"bindAddress": "0"},
-            "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": free_port()},
-            "multiKueue": {**times, **dispatching},
-        }
-    )
+    visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}
+    found = configuration(dispatching) | {"visibilityServer": visibility}
     path = directory / "kueue.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(yaml.safe_dump(found))
     return "--config", str(path)
+
+
+def configuration(dispatching: Object) -> Object:
+    """Of Kueue, as all of them understand it."""
+    times = {"gcInterval": "2s", "workerLostTimeout": "3s"}
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {"frameworks": [*FRAMEWORKS, "deployment"]},
+        "metrics": {"bindAddress": "0"},
+        "multiKueue": {**times, **dispatching},
+    }
 
 
 def told(live: Live, kind: str, name: str, type: str = "Active") -> tuple[str, str, str]:

@@ -122,8 +122,12 @@ def start_controller(
     with (directory / "controller.log").open("ab") as log:
         controller = subprocess.Popen(arguments, stdout=log, stderr=log)
     server.processes.append(controller)
+    wait_for_kueue(server, controller)
+
+
+def wait_for_kueue(server: Server, controller: "subprocess.Popen[bytes]") -> None:
     with server.client() as client:
-        wait_until("our webhooks", lambda: _answers(client.send, controller), 120)
+        wait_until("Kueue's webhooks", lambda: _answers(client.send, controller), 120)
 
 
 def _url(port: int) -> list[str]:

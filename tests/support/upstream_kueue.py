@@ -1,0 +1,94 @@
+"""A kube-apiserver with Kueue itself beside it, which `scripts/kueue` builds, where others have our
+controllers.
+"""
+
+import base64
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import trustme
+import yaml
+
+from support.dispatch_fleet import CRDS, Cluster, configuration
+from support.kueue_doors import NAMESPACE, wait_for_kueue
+from support.ports import free_port
+from support.reference import ROOT
+from support.server import Server
+
+Object = dict[str, Any]
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+"""Kinds whose two versions differ."""
+ELSEWHERE = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", NAMESPACE],
+        }
+    ]
+}
+
+
+class UpstreamCluster(Cluster):
+    """Its webhooks answer at an address of this machine, with a certificate of the test's own."""
+
+    def install(self, server: Server) -> None:
+        self._authority = trustme.CA()
+        folder = self.directory / "webhook-certs"
+        folder.mkdir()
+        issued = self._authority.issue_cert("127.0.0.1")
+        issued.private_key_pem.write_to_path(folder / "tls.key")
+        issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+        with server.client() as client:
+            namespace = {"metadata": {"name": NAMESPACE}}
+            assert client.send("POST", "/api/v1/namespaces", namespace).status == 201
+            for path, body in self._manifests():
+                made = client.send("POST", path, body)
+                assert made.status == 201, made.body
+
+    def start_controllers(self, server: Server, **dispatching: Any) -> None:
+        config = self.directory / "upstream.yaml"
+        config.write_text(yaml.safe_dump(configuration(dispatching) | self._process()))
+        flags = [f"--kubeconfig={server.kubeconfig}", f"--config={config}"]
+        # It asks for the authority of clients of the API server, and there is none here.
+        flags.append("--feature-gates=VisibilityOnDemand=false")
+        with (self.directory / "controller.log").open("ab") as log:
+            started = subprocess.Popen([str(_built() / "kueue"), *flags], stdout=log, stderr=log)
+        server.processes.append(started)
+        wait_for_kueue(server, started)
+
+    def _process(self) -> Object:
+        certificates = str(self.directory / "webhook-certs")
+        return {
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
+            "internalCertManagement": {"enable": False},
+            "leaderElection": {"leaderElect": False},
+            "webhook": {"host": "127.0.0.1", "port": self.port, "certDir": certificates},
+        }
+
+    def _manifests(self) -> Iterator[tuple[str, Object]]:
+        for found in yaml.safe_load_all((_built() / "manifests.yaml").read_text()):
+            if found["kind"] == "CustomResourceDefinition":
+                if found["spec"]["names"]["plural"] in CONVERTED:
+                    hook = {"clientConfig": self._at("/convert")}
+                    hook["conversionReviewVersions"] = ["v1"]
+                    found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook}
+                yield CRDS, found
+                continue
+            for hook in found["webhooks"]:
+                hook["clientConfig"] = self._at(hook["clientConfig"]["service"]["path"])
+                if any("kueue.x-k8s.io" not in rule["apiGroups"] for rule in hook["rules"]):
+                    hook["namespaceSelector"] = ELSEWHERE
+            yield f"{HOOKS}/{found['kind'].lower()}s", found
+
+    def _at(self, path: str) -> Object:
+        authority = base64.b64encode(self._authority.cert_pem.bytes()).decode()
+        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": authority}
+
+
+def _built() -> Path:
+    done = subprocess.run([str(ROOT / "scripts/kueue")], check=True, stdout=subprocess.PIPE)
+    return Path(done.stdout.decode().strip().splitlines()[-1])
