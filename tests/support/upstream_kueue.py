@@ -3,6 +3,7 @@ controllers.
 """
 
 import base64
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +16,10 @@ from support.dispatch_fleet import CRDS, Cluster, configuration
 from support.kueue_doors import NAMESPACE, wait_for_kueue
 from support.ports import free_port
 from support.reference import ROOT
-from support.server import Server
+from support.server import PlainClient, Server, wait_until
 
 Object = dict[str, Any]
+GROUP = "kueue.x-k8s.io"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 CONVERTED = ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 """Kinds whose two versions differ."""
@@ -35,9 +37,13 @@ ELSEWHERE = {
 class UpstreamCluster(Cluster):
     """Its webhooks answer at an address of this machine, with a certificate of the test's own."""
 
+    @property
+    def _certificates(self) -> Path:
+        return self.directory / "certificates"
+
     def install(self, server: Server) -> None:
         self._authority = trustme.CA()
-        folder = self.directory / "webhook-certs"
+        folder = self._certificates
         folder.mkdir()
         issued = self._authority.issue_cert("127.0.0.1")
         issued.private_key_pem.write_to_path(folder / "tls.key")
@@ -48,6 +54,7 @@ class UpstreamCluster(Cluster):
             for path, body in self._manifests():
                 made = client.send("POST", path, body)
                 assert made.status == 201, made.body
+            wait_until("Kueue's kinds", lambda: _are_served(client))
 
     def start_controllers(self, server: Server, **dispatching: Any) -> None:
         config = self.directory / "upstream.yaml"
@@ -55,13 +62,16 @@ class UpstreamCluster(Cluster):
         flags = [f"--kubeconfig={server.kubeconfig}", f"--config={config}"]
         # It asks for the authority of clients of the API server, and there is none here.
         flags.append("--feature-gates=VisibilityOnDemand=false")
+        where = {**os.environ, "KUEUE_METRICS_CERTS": str(self._certificates)}
         with (self.directory / "controller.log").open("ab") as log:
-            started = subprocess.Popen([str(_built() / "kueue"), *flags], stdout=log, stderr=log)
+            started = subprocess.Popen(
+                [str(_built() / "kueue"), *flags], stdout=log, stderr=log, env=where
+            )
         server.processes.append(started)
         wait_for_kueue(server, started)
 
     def _process(self) -> Object:
-        certificates = str(self.directory / "webhook-certs")
+        certificates = str(self._certificates)
         return {
             "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
             "internalCertManagement": {"enable": False},
@@ -70,7 +80,7 @@ class UpstreamCluster(Cluster):
         }
 
     def _manifests(self) -> Iterator[tuple[str, Object]]:
-        for found in yaml.safe_load_all((_built() / "manifests.yaml").read_text()):
+        for found in filter(None, yaml.safe_load_all((_built() / "manifests.yaml").read_text())):
             if found["kind"] == "CustomResourceDefinition":
                 if found["spec"]["names"]["plural"] in CONVERTED:
                     hook = {"clientConfig": self._at("/convert")}
@@ -80,13 +90,21 @@ class UpstreamCluster(Cluster):
                 continue
             for hook in found["webhooks"]:
                 hook["clientConfig"] = self._at(hook["clientConfig"]["service"]["path"])
-                if any("kueue.x-k8s.io" not in rule["apiGroups"] for rule in hook["rules"]):
+                if any(GROUP not in rule["apiGroups"] for rule in hook["rules"]):
                     hook["namespaceSelector"] = ELSEWHERE
             yield f"{HOOKS}/{found['kind'].lower()}s", found
 
     def _at(self, path: str) -> Object:
         authority = base64.b64encode(self._authority.cert_pem.bytes()).decode()
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": authority}
+
+
+def _are_served(client: PlainClient) -> bool:
+    """It ends where it finds none of them."""
+    found = client.send("GET", CRDS).json["items"]
+    kinds = {crd["spec"]["names"]["plural"] for crd in found if crd["spec"]["group"] == GROUP}
+    page = client.send("GET", f"/apis/{GROUP}/v1beta2")
+    return page.status == 200 and kinds <= {each["name"] for each in page.json["resources"]}
 
 
 def _built() -> Path:
