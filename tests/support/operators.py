@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, Resource, split_api_version
 from fleetqueue.kube.sources import Listed
 from fleetqueue.kube.webhook_rules import Asked
 
@@ -17,7 +17,12 @@ def look(parent: Object, *others: Object, after: float = 0.0) -> Look:
 
 
 def asked(obj: Object, old: Object | None = None, *others: Object) -> Asked:
-    return Asked(obj, old, NOW, Listed(others))
+    """By one who may do anything, of a server that serves every kind in namespaces."""
+    return Asked(obj, old, NOW, Listed(others), may=lambda *wish: True, served=served)
+
+
+def served(api_version: str, kind: str) -> Resource | None:
+    return Resource(*split_api_version(api_version), f"{kind.lower()}s", kind)
 
 
 def status(plan: Plan) -> Object:

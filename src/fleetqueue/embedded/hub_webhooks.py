@@ -25,8 +25,8 @@ class HubHook(Hook):
         declared: Sequence[Declared],
         active: Sequence[Policy] = (),
     ) -> None:
-        self._around = Around(Stored(core), settings, self._is_cluster_scoped)
-        self._core = core
+        self._stored = Stored(core)
+        self._around = Around(self._stored, settings, self._is_cluster_scoped)
         self._defaults = [each for each in declared if each.default is not None]
         self._refusals = [each for each in declared if each.refuse is not None]
         self._policies = list(active)
@@ -55,9 +55,9 @@ class HubHook(Hook):
                 raise problems.ApiError(403, "Forbidden", f"{lead}{text}")
 
     def _is_cluster_scoped(self, group: str, version: str, kind: str) -> bool:
-        found = self._core.registry.by_kind(group, kind)
-        if found is None or all(each.name != version for each in found.served):
-            where = f"{group}/{version}" if group else version
+        where = f"{group}/{version}" if group else version
+        found = self._stored.served(where, kind)
+        if found is None:
             raise LookupError(f'no matches for kind "{kind}" in version "{where}"')
         return not found.namespaced
 

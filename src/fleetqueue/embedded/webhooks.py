@@ -14,7 +14,7 @@ from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.registry import Resource as Served
-from fleetqueue.kube.resources import Resource
+from fleetqueue.kube.resources import Resource, split_api_version
 from fleetqueue.kube.sources import Index, controller_uid, owner_name, owner_names
 from fleetqueue.kube.webhook_rules import Asked, Webhook, scaled
 
@@ -97,6 +97,7 @@ class DeclaredHook(Hook):
             user=user.name,
             uid=user.uid,
             may=may,
+            served=self._source.served,
         )
 
     def _converted(self, operation: Operation, obj: Object, version: str) -> Object:
@@ -134,6 +135,13 @@ class Stored:
         store = self._core.store
         found = store.range_at(resource.table, prefix, store.revision)
         return [store.decoded(stored) for stored in found]
+
+    def served(self, api_version: str, kind: str) -> Resource | None:
+        group, version = split_api_version(api_version)
+        found = self._core.registry.by_kind(group, kind)
+        if found is None or all(each.name != version for each in found.served):
+            return None
+        return Resource(group, version, found.plural, kind, found.namespaced)
 
     def _served(self, kind: Resource) -> Served | None:
         registry = self._core.registry

@@ -312,8 +312,10 @@ class Framed(Controller[Any]):
                 await self._do(look, await self.operator.outside.carry_out(look, what))
 
     async def _create(self, look: Look, obj: Object) -> None:
-        is_homeless = look.namespace and not obj["metadata"].get("namespace")
-        if is_homeless and (await self._resource(obj)).namespaced:
+        home, resource = obj["metadata"].get("namespace"), await self._resource(obj)
+        if home and not resource.namespaced:
+            raise UnknownKind(f"{resource} are in no namespace: none can be made in {home}")
+        if look.namespace and not home and resource.namespaced:
             obj = {**obj, "metadata": {**obj["metadata"], "namespace": look.namespace}}
         if self.operator.complete is not None:
             obj = self.operator.complete(obj)

@@ -13,7 +13,9 @@ from fleetqueue.kube.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new object; one without a namespace is made in that of the parent."""
+    """A new object; one without a namespace is made in that of the parent. One with a namespace is
+    made there or, where its kind has none, not at all.
+    """
 
     obj: Object
 

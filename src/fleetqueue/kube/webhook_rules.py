@@ -26,8 +26,10 @@ class Asked:
     user: str = ""
     uid: str = ""
     warnings: list[str] = field(default_factory=list)
-    may: Callable[[str, Resource, str], bool] = lambda verb, kind, namespace: True
-    """Whether the user may do that verb to a kind in a namespace."""
+    may: Callable[[str, Resource, str], bool] = lambda verb, kind, namespace: False
+    """Whether the user may do that verb to a kind in a namespace; no, where nobody can tell."""
+    served: Callable[[str, str], Resource | None] = lambda api_version, kind: None
+    """What the server serves as a kind of an apiVersion; nothing, where nobody can tell."""
 
     @property
     def is_new(self) -> bool:

@@ -1,13 +1,16 @@
 """AppWrappers on a whole server with the Job controller, pods moved by hand."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from tests.support import app_wrappers, apps, operated
 from tests.support.app_wrappers import job, service, thing
 
+from fleetqueue.apiserver.access.users import User
 from fleetqueue.kube.errors import Forbidden, NotFound
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import CRDS, Object, Resource
+from fleetqueue.kube.webhook_rules import Webhook
 from fleetqueue.runtime.controllers import job as jobs
 from fleetqueue.runtime.controllers.job_orphans import ORPHANS
 from fleetqueue.runtime.kinds import APP_WRAPPER, JOB, POD, SERVICE
@@ -21,16 +24,32 @@ pytestmark = [
 ]
 
 PREFIX = "workload.codeflare.dev.appwrapper/"
+RBAC = "rbac.authorization.k8s.io"
 
 
-async def start(fleet: Fleet) -> FleetCluster:
+def definition(kind: str) -> Object:
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True}
+    return {
+        **thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.acme.io"),
+        "spec": {
+            "group": "acme.io",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+async def start(fleet: Fleet, webhooks: Iterable[Webhook] = (app_wrapper.WEBHOOK,)) -> FleetCluster:
     return await operated.start(
         fleet,
         jobs.job_operator(),
         ORPHANS,
         app_wrapper.OPERATOR,
         groups=(app_wrappers.GROUP,),
-        webhooks=(app_wrapper.WEBHOOK,),
+        webhooks=webhooks,
     )
 
 
@@ -141,12 +160,73 @@ async def test_a_component_that_cannot_be_made_fails_the_wrapper(fleet: Fleet) -
     assert unhealthy[2].startswith("error creating components: ")
 
 
-async def test_a_component_of_a_kind_that_nobody_serves(fleet: Fleet) -> None:
+async def test_a_component_of_a_kind_that_nobody_serves_any_more(fleet: Fleet) -> None:
     cluster = await start(fleet)
-    unknown = thing("acme.io/v1", "Unknown", "u")
-    await create(fleet, cluster, job(), unknown)
+    await cluster.client.create(definition("Thing"))
+    await fleet.settle()
+    unknown = thing("acme.io/v1", "Thing", "u")
+    await create(fleet, cluster, job(), unknown, suspend=True)
+    await cluster.client.delete(CRDS, "things.acme.io")
+    await fleet.settle()
+    await change(fleet, cluster, suspend=False)
     assert await phase(cluster) == "Failed"
     assert operated.conditions(await read(cluster))["Unhealthy"][1] == "CreateFailed"
+
+
+async def test_a_component_of_a_kind_that_nobody_serves_is_refused(fleet: Fleet) -> None:
+    cluster = await start(fleet)
+    with pytest.raises(Forbidden, match=r'serves no kind "Thing" in version "acme\.io/v1"'):
+        await create(fleet, cluster, job(), thing("acme.io/v1", "Thing", "u"))
+    await cluster.client.create(definition("Thing"))
+    await fleet.settle()
+    with pytest.raises(Forbidden, match=r'serves no kind "Thing" in version "acme\.io/v2"'):
+        await create(fleet, cluster, job(), thing("acme.io/v2", "Thing", "u"))
+    await create(fleet, cluster, job(), thing("acme.io/v1", "Thing", "u"))
+    assert await phase(cluster) == "Running"
+    assert await operated.names(cluster, Resource("acme.io", "v1", "things", "Thing")) == ["u"]
+
+
+OWNER = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+
+
+def granted(kind: str, name: str, role: str) -> Object:
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
+    subject = {"apiGroup": RBAC, "kind": "User", "name": "dev"}
+    binding = thing(f"{RBAC}/v1", kind, name)
+    if kind == "RoleBinding":
+        binding["metadata"]["namespace"] = "default"
+    return {**binding, "roleRef": reference, "subjects": [subject]}
+
+
+@pytest.mark.parametrize("kind", ["ClusterRoleBinding", "RoleBinding"])
+async def test_nobody_gets_more_rights_by_a_wrapper(fleet: Fleet, kind: str) -> None:
+    cluster = await start(fleet)
+    await cluster.client.create({**thing(f"{RBAC}/v1", "ClusterRole", "owner"), "rules": OWNER})
+    await cluster.client.create(granted("RoleBinding", "owner", "owner"))
+    dev = cluster.connect("dev", user=User("dev", groups=("system:authenticated",)))
+    wanted = granted(kind, "gotcha", "cluster-admin")
+    grasping, modest = app_wrappers.wrapper(job(), wanted), app_wrappers.wrapper(job(), service())
+    for parent in (grasping, modest):
+        del parent["metadata"]["uid"]
+    with pytest.raises(Forbidden, match=r"spec\.components\[1\]\.template: Forbidden: AppWrappers"):
+        await dev.create(grasping)
+    await dev.create(modest)
+    await fleet.settle()
+    assert await phase(cluster) == "Running"
+
+
+@pytest.mark.parametrize("kind", ["ClusterRole", "Namespace"])
+async def test_a_wrapper_from_before_makes_nothing_outside_its_namespace(
+    fleet: Fleet, kind: str
+) -> None:
+    cluster = await start(fleet, webhooks=())
+    version = "v1" if kind == "Namespace" else f"{RBAC}/v1"
+    await create(fleet, cluster, job(), thing(version, kind, "gotcha"))
+    assert await phase(cluster) == "Failed"
+    assert operated.conditions(await read(cluster))["Unhealthy"][1] == "CreateFailed"
+    served = await cluster.client.discovery.resource(version, kind)
+    with pytest.raises(NotFound):
+        await cluster.client.get(served, "gotcha")
 
 
 @pytest.mark.rule("jobs B.11")

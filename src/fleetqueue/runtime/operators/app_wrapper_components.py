@@ -4,18 +4,34 @@ from collections.abc import Mapping
 
 from fleetqueue.base import codec
 from fleetqueue.kube.plan import owner_reference
-from fleetqueue.kube.resources import Object
+from fleetqueue.kube.resources import Object, split_api_version
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import pod_template_at
 
 LABEL = "workload.codeflare.dev/appwrapper"
+GRANTS_NOTHING = "AppWrappers cannot create objects that grant access"
+_ACCESS = "rbac.authorization.k8s.io"
 
 
 class Conflicting(ValueError):
     """What admission adds contradicts what the component says itself."""
 
 
+class Withheld(ValueError):
+    """Nobody gets such an object through a wrapper."""
+
+
+def grants_access(template: Object) -> bool:
+    """Roles and bindings: an API server lets people grant only what they have themselves, and
+    would take us for the one who grants.
+    """
+    return split_api_version(str(template.get("apiVersion") or ""))[0] == _ACCESS
+
+
 def make_component(wrapper: Object, index: int, pod_sets: list[Object]) -> Object:
+    """It says in which namespace it is, so that it is made there or not at all."""
     component = wrapper["spec"]["components"][index]
+    if grants_access(component["template"]):
+        raise Withheld(GRANTS_NOTHING)
     made: Object = codec.copy(component["template"])
     metadata = made.setdefault("metadata", {})
     ours = {LABEL: wrapper["metadata"]["name"]}

@@ -10,7 +10,11 @@ from fleetqueue.kube.plan import Create, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
-from fleetqueue.runtime.operators.app_wrapper_components import Conflicting, make_component
+from fleetqueue.runtime.operators.app_wrapper_components import (
+    Conflicting,
+    Withheld,
+    make_component,
+)
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath
 from fleetqueue.runtime.operators.app_wrapper_settings import PREFIX
 from fleetqueue.runtime.operators.app_wrapper_sight import Sight, take_down
@@ -68,7 +72,7 @@ def _create(sight: Sight, index: int) -> None:
     pod_sets = sight.draft.components[index].get("podSets") or []
     try:
         made = make_component(sight.wrapper, index, pod_sets)
-    except (Conflicting, BadPath) as error:
+    except (Conflicting, Withheld, BadPath) as error:
         give_up_creation(sight, str(error), is_fatal=True)
         return
     if not sight.draft.component_is(index):

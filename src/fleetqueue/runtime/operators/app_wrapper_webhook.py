@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from fleetqueue.api import field_errors as fields
 from fleetqueue.api.field_errors import FieldError
-from fleetqueue.kube.resources import Object, Resource, split_api_version
+from fleetqueue.kube.resources import Object
 from fleetqueue.kube.webhook_rules import Asked, Webhook
-from fleetqueue.runtime import kinds
 from fleetqueue.runtime.kinds import APP_WRAPPER
 from fleetqueue.runtime.operators import app_wrapper_pod_sets as pod_sets
+from fleetqueue.runtime.operators.app_wrapper_components import GRANTS_NOTHING, grants_access
 
 USER_KEY = "workload.codeflare.dev/user"
 USER_ID_KEY = "workload.codeflare.dev/userid"
@@ -58,16 +58,30 @@ def as_label(text: str) -> str:
 def _check_component(asked: Asked, component: Object, path: str) -> Iterator[FieldError]:
     template = component["template"]
     home = asked.obj["metadata"].get("namespace") or ""
-    resource = _resource_of(template)
     if template.get("apiVersion") == APP_WRAPPER.api_version and template["kind"] == "AppWrapper":
         yield fields.forbidden(f"{path}.template", "Nested AppWrappers are forbidden")
     if (template.get("metadata") or {}).get("namespace") not in (None, "", home):
         where = f"{path}.template.metadata.namespace"
         yield fields.forbidden(where, "AppWrappers cannot create objects in other namespaces")
-    if not asked.may("create", resource, home):
-        why = f"User {asked.user} is not authorized to create {resource.plural} in {home}"
+    why = _why_not(asked, template, home)
+    if why:
         yield fields.forbidden(f"{path}.template", why)
     yield from _check_pod_sets(component, path)
+
+
+def _why_not(asked: Asked, template: Object, home: str) -> str:
+    """Why the user gets no such object through a wrapper; "" if they may create it themselves."""
+    api_version, kind = str(template.get("apiVersion") or ""), str(template.get("kind") or "")
+    resource = asked.served(api_version, kind)
+    if resource is None:
+        return f'the server serves no kind "{kind}" in version "{api_version}"'
+    if not resource.namespaced:
+        return f"AppWrappers cannot create {resource.plural}, which are in no namespace"
+    if grants_access(template):
+        return GRANTS_NOTHING
+    if not asked.may("create", resource, home):
+        return f"User {asked.user} is not authorized to create {resource.plural} in {home}"
+    return ""
 
 
 def _check_pod_sets(component: Object, path: str) -> Iterator[FieldError]:
@@ -129,22 +143,6 @@ def _check_same_pod_sets(component: Object, was: Object, path: str) -> Iterator[
             yield fields.forbidden(f"{path}[{index}].replicas", _FIXED)
         if one.get("path") != other.get("path"):
             yield fields.forbidden(f"{path}[{index}].path", _FIXED)
-
-
-def _resource_of(template: Object) -> Resource:
-    """The resource of a kind; of one that nobody here knows, by the usual plural."""
-    api_version, kind = str(template.get("apiVersion") or ""), str(template.get("kind") or "")
-    for known in vars(kinds).values():
-        if isinstance(known, Resource) and (known.api_version, known.kind) == (api_version, kind):
-            return known
-    group, version = split_api_version(api_version)
-    return Resource(group, version, _plural(kind.lower()), kind)
-
-
-def _plural(word: str) -> str:
-    if word.endswith("s"):
-        return f"{word}es"
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
 WEBHOOK = Webhook(APP_WRAPPER, default=default, validate=validate, name="vappwrapper.kb.io")

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.support import app_wrappers, operators
-from tests.support.app_wrappers import component, in_phase, job, pods, see, service, wrapper
+from tests.support.app_wrappers import component, in_phase, job, pods, see, service, thing, wrapper
 from tests.support.operators import created, deleted_names, events, patches, status
 
 from fleetqueue.kube.errors import Conflict, Invalid
@@ -61,6 +61,18 @@ def test_a_suspended_wrapper_does_nothing_until_it_is_resumed() -> None:
         "PodsReady": ("False", "Resuming", "Suspend is false"),
         "Unhealthy": ("False", "Resuming", "Suspend is false"),
     }
+
+
+def test_a_wrapper_never_makes_what_grants_access() -> None:
+    binding = thing("rbac.authorization.k8s.io/v1", "RoleBinding", "gotcha")
+    plan = see(in_phase(wrapper(job(), binding), "Resuming", "True", ""))
+    assert created(plan) == []
+    assert status(plan)["phase"] == "Failed"
+    assert conditions(plan)["Unhealthy"] == (
+        "True",
+        "CreateFailed",
+        "error creating components: AppWrappers cannot create objects that grant access",
+    )
 
 
 def test_components_are_made_one_after_the_other() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from tests.support.app_wrappers import CONTAINERS, job, pod, service, thing, wrapper
-from tests.support.operators import asked, texts
+from tests.support.operators import NOW, asked, served, texts
 
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.sources import Listed
+from fleetqueue.kube.webhook_rules import Asked
 from fleetqueue.runtime.operators.app_wrapper_pod_sets import BadPath, infer, value_at
 from fleetqueue.runtime.operators.app_wrapper_webhook import default, validate
 
@@ -146,8 +148,12 @@ def test_users_get_nothing_through_a_wrapper_that_they_may_not_create() -> None:
         wanted.append((verb, str(kind), namespace))
         return kind.plural != "policies"
 
+    def serves(api_version: str, kind: str) -> Resource | None:
+        policies = Resource("acme.io", "v1", "policies", "Policy")
+        return policies if kind == "Policy" else served(api_version, kind)
+
     policy = thing("acme.io/v1", "Policy", "p")
-    question = replace(asked(wrapper(job(), policy)), user="ann", may=may)
+    question = replace(asked(wrapper(job(), policy)), user="ann", may=may, served=serves)
     assert texts(validate(question)) == [
         "spec.components[1].template: Forbidden: User ann is not authorized to create policies in "
         "default"
@@ -155,6 +161,47 @@ def test_users_get_nothing_through_a_wrapper_that_they_may_not_create() -> None:
     assert wanted == [
         ("create", "jobs.batch", "default"),
         ("create", "policies.acme.io", "default"),
+    ]
+
+
+RBAC = "rbac.authorization.k8s.io/v1"
+CLUSTER_WIDE = Resource("", "v1", "nodes", "Node", namespaced=False)
+NO_KIND = 'the server serves no kind "Policy" in version "acme.io/v1"'
+# fmt: off
+NOT_FOR_WRAPPERS: dict[str, tuple[Object, str]] = {
+    "a kind that is not served": (thing("acme.io/v1", "Policy", "p"), NO_KIND),
+    "a kind without namespaces": (thing("v1", "Node", "n"),
+                                  "AppWrappers cannot create nodes, which are in no namespace"),
+    "a role": (thing(RBAC, "Role", "r"), "AppWrappers cannot create objects that grant access"),
+    "a binding": (thing(RBAC, "RoleBinding", "b"),
+                  "AppWrappers cannot create objects that grant access"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("template", "why"), NOT_FOR_WRAPPERS.values(), ids=NOT_FOR_WRAPPERS)
+def test_what_nobody_gets_through_a_wrapper_whatever_they_may(template: Object, why: str) -> None:
+    def serves(api_version: str, kind: str) -> Resource | None:
+        odd = {"Policy": None, "Node": CLUSTER_WIDE}
+        return odd[kind] if kind in odd else served(api_version, kind)
+
+    question = replace(asked(wrapper(job(), template)), served=serves)
+    assert texts(validate(question)) == [f"spec.components[1].template: Forbidden: {why}"]
+
+
+def test_where_nobody_can_tell_what_is_served_nothing_is_let_through() -> None:
+    blind = Asked(wrapper(), None, NOW, Listed([]))
+    (error,) = texts(validate(blind))
+    assert error.endswith('the server serves no kind "Job" in version "batch/v1"')
+    unasked = replace(blind, served=served, user="ann")
+    (error,) = texts(validate(unasked))
+    assert error.endswith("User ann is not authorized to create jobs in default")
+
+
+def test_no_change_brings_in_what_a_creation_refuses() -> None:
+    question = asked(wrapper(thing(RBAC, "RoleBinding", "b")), wrapper())
+    assert texts(validate(question)) == [
+        "spec.components[0].template.raw: Forbidden: attempt to change immutable field"
     ]
 
 
