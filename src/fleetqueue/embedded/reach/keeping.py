@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleetqueue.embedded.reach.kept import Kept, kept_job, log_path
+from fleetqueue.embedded.reach.kept import Kept, is_well_named, kept_job, log_path
 from fleetqueue.embedded.reach.stored_lines import StoredLines
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import KubeError
@@ -42,7 +42,7 @@ class Wanted:
 
 def wanted_logs(pods: Sequence[Object]) -> Iterator[Wanted]:
     """Of containers that ran, those of each pod together."""
-    for pod in pods:
+    for pod in filter(is_well_named, pods):
         status = pod.get("status") or {}
         for each in (one for name in _STATUSES for one in status.get(name) or ()):
             state, last = each.get("state") or {}, each.get("lastState") or {}

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.names import dns1123_label, dns1123_subdomain
 from fleetqueue.api.selectors import LabelSelector
 from fleetqueue.base import codec
 from fleetqueue.kube.resources import Object, Resource, key_of
@@ -155,19 +156,34 @@ class Kept:
             return None
         try:
             data = (self._directory / uid / INDEX).read_bytes()
-            return msgspec.json.decode(data, type=KeptJob)
+            job = msgspec.json.decode(data, type=KeptJob)
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             return None
+        job.pods = [pod for pod in job.pods if is_well_named(pod)]
+        return job
 
 
 def log_path(place: Path, pod: str, container: str, *, previous: bool = False) -> Path:
-    return place / pod / f"{container}{'.previous' if previous else ''}.log"
+    path = place / pod / f"{container}{'.previous' if previous else ''}.log"
+    if path.resolve().parent.parent != place.resolve():
+        raise ValueError(f"the log {path} is not in the directory of its job, {place}")
+    return path
+
+
+def is_well_named(pod: Object) -> bool:
+    """As API servers let pods and containers be called. Their names become names of files, and
+    whoever runs a worker may say anything.
+    """
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    listed = [*map(spec.get, _KINDS_OF_CONTAINERS), *map(status.get, _STATUSES)]
+    containers = (str(each.get("name") or "") for found in listed for each in found or ())
+    return not dns1123_subdomain(key_of(pod).name) and not any(map(dns1123_label, containers))
 
 
 def kept_job(job: Object, kind: Resource, worker: str, pods: list[Object]) -> KeptJob:
     key = key_of(job)
     uid = str(job["metadata"]["uid"])
-    reduced_pods = [reduced(pod) for pod in pods]
+    reduced_pods = [reduced(pod) for pod in pods if is_well_named(pod)]
     return KeptJob(uid, kind.group, kind.kind, key.namespace, key.name, worker, pods=reduced_pods)
 
 

@@ -75,4 +75,5 @@ def in_utc(stamp: bytes) -> bytes:
 
 
 def _open(path: Path) -> BinaryIO:
-    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+    how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    return open(os.open(path, how, 0o600), "wb")

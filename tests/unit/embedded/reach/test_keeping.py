@@ -56,6 +56,13 @@ def test_logs_are_wanted_of_what_has_run(
     assert [(each.container, each.previous) for each in found] == expected
 
 
+@pytest.mark.parametrize(("name", "container"), [("..", "a"), ("p", "/a"), ("p", "../../a")])
+def test_no_log_is_wanted_of_what_no_server_would_call_so(name: str, container: str) -> None:
+    odd, good = status(container, "terminated"), status("a", "terminated")
+    found = list(wanted_logs([pod(name, odd), pod("q", good)]))
+    assert [(each.pod["metadata"]["name"], each.container) for each in found] == [("q", "a")]
+
+
 class FakeClient:
     """Says what it is asked for; what is to hang, hangs."""
 
@@ -120,6 +127,17 @@ async def test_every_log_is_kept_under_the_local_job(tmp_path: Path) -> None:
     shown = bench.kept.find(Key("ns", "x-1"))
     assert shown is not None
     assert shown["metadata"]["labels"] == {"u": "here"}
+
+
+async def test_a_worker_writes_nothing_elsewhere(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.log"
+    precious.write_text("precious")
+    odd = pod("x-1", status(str(tmp_path / "precious"), "terminated"))
+    bench = Bench(tmp_path, odd, pod("x-2", status("a", "terminated")))
+    await bench.keep()
+    assert precious.read_text() == "precious"
+    assert bench.kept.find(Key("ns", "x-1")) is None
+    assert bench.text("x-2", "a").endswith(b"F x-2 a\n")
 
 
 async def test_of_a_worker_that_hangs_is_kept_what_came_until_then(tmp_path: Path) -> None:

@@ -70,6 +70,51 @@ def test_a_kept_pod_is_found_by_name_and_by_labels(kept: Kept) -> None:
     assert kept.log(found, "main", previous=True).name == "main.previous.log"
 
 
+def holding(name: str, *containers: str) -> Object:
+    made = pod(name)
+    made["spec"]["containers"] = [{"name": each, "image": "i"} for each in containers]
+    return made
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        holding("..", "main"),
+        holding("a/../..", "main"),
+        holding("", "main"),
+        holding("x-1", "/etc/passwd"),
+        holding("x-1", "main", "../../main"),
+        holding("x-1", "main.previous"),
+        {**pod("x-1"), "status": {"initContainerStatuses": [{"name": "../x"}]}},
+    ],
+)
+def test_pods_whose_names_no_server_takes_are_left_out(kept: Kept, odd: Object) -> None:
+    kept.begin("u")
+    kept.end(kept_job(job("u"), JOBS, "worker", [odd, pod("x-2")]))
+    assert names(kept.select("ns", parse_labels(""))) == ["x-2"]
+
+
+def test_pods_that_an_earlier_process_let_in_are_left_out(kept: Kept, tmp_path: Path) -> None:
+    keep(kept, "u", pod("x-1"), pod("x-2"))
+    index = tmp_path / "logs" / "u" / "job.json"
+    index.write_text(index.read_text().replace("x-1", "..").replace('"main"', '"../main"', 1))
+    again = Kept(tmp_path / "logs")
+    again.load()
+    assert names(again.select("ns", parse_labels(""))) == ["x-2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "container"),
+    [("..", "x"), (".", "x"), ("p", "/etc/x"), ("p", "../x"), ("p", "../../x"), ("linked", "x")],
+)
+def test_no_log_is_outside_the_place_of_its_job(tmp_path: Path, name: str, container: str) -> None:
+    place = tmp_path / "u"
+    place.mkdir()
+    (place / "linked").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="is not in the directory of its job"):
+        log_path(place, name, container)
+
+
 def test_a_restart_finds_what_was_ended_and_drops_the_rest(kept: Kept, tmp_path: Path) -> None:
     keep(kept, "u", pod("x-1"))
     kept.begin("unfinished")

@@ -67,6 +67,14 @@ def test_times_of_other_zones_are_stored_as_utc(stamp: bytes, expected: bytes) -
     assert in_utc(stamp) == expected
 
 
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "log").symlink_to(tmp_path / "precious")
+    with pytest.raises(OSError, match="symbolic link"):
+        store(tmp_path / "log", FIRST + b" x\n")
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
 def test_others_on_the_machine_do_not_read_it(tmp_path: Path) -> None:
     store(tmp_path / "log", FIRST + b" x\n")
     assert (tmp_path / "log").stat().st_mode & 0o077 == 0
