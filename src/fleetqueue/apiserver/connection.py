@@ -291,11 +291,14 @@ class Connection(asyncio.Protocol):
     async def _write_chunks(
         self, asked: Asked, response: Response, chunks: AsyncIterator[bytes]
     ) -> None:
-        self._write_head(asked, response)
-        async for chunk in chunks:
-            self.send(chunk)
-            await self._has_room()
-        self._end_chunks(asked)
+        try:
+            self._write_head(asked, response)
+            async for chunk in chunks:
+                self.send(chunk)
+                await self._has_room()
+            self._end_chunks(asked)
+        finally:
+            await response.aclose()
 
     def _write_head(self, asked: Asked, response: Response) -> None:
         """Of an answer that ends with its last chunk; for old clients, with the connection."""

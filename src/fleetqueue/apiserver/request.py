@@ -78,6 +78,12 @@ class Response:
     decode: Callable[[], Any] | None = None
     """Gives the object of an answer that is held as bytes only, from the server's cache."""
 
+    async def aclose(self) -> None:
+        """Nobody reads it any further."""
+        for stream in (self.frames, self.chunks):
+            if stream is not None and hasattr(stream, "aclose"):
+                await stream.aclose()
+
     def encoded(self) -> bytes:
         if self.body is not None:
             return self.body

@@ -3,13 +3,14 @@ which speaks WebSocket.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from fleetqueue.apiserver import answers
-from fleetqueue.apiserver.request import Handler, Request, Response
+from fleetqueue.apiserver.request import Frames, Handler, Request, Response
 
 CLOSING_SECONDS = 2.0
 
@@ -36,7 +37,11 @@ class Upgrades:
             result = await response.upgrade(incoming)
             assert isinstance(result, web.StreamResponse)
             return result
-        return _plain(response)
+        try:
+            return await _ordinary(incoming, response)
+        finally:
+            # What is read at the other end, such as a worker's log, must not stay open.
+            await response.aclose()
 
 
 def _request(incoming: BaseRequest) -> Request:
@@ -55,13 +60,29 @@ def _request(incoming: BaseRequest) -> Request:
     )
 
 
-def _plain(response: Response) -> web.Response:
-    answer = web.Response(
-        status=response.status,
-        body=response.encoded(),
-        headers={"Content-Type": response.content_type, **response.headers},
-    )
+async def _ordinary(incoming: BaseRequest, response: Response) -> web.StreamResponse:
+    """As whoever does not ask for an upgrade gets it; the connection ends with it."""
+    parts = _parts(response)
+    answer = web.Response(body=response.encoded()) if parts is None else web.StreamResponse()
+    answer.set_status(response.status)
+    answer.headers.update({"Content-Type": response.content_type, **response.headers})
     for text in response.warnings:
         answer.headers.add("Warning", answers.warning(text))
     answer.force_close()
+    if parts is not None:
+        await answer.prepare(incoming)
+        async for part in parts:
+            await answer.write(part)
     return answer
+
+
+def _parts(response: Response) -> AsyncIterator[bytes] | None:
+    """Of an answer that comes bit by bit."""
+    if response.frames is not None:
+        return _lines(response.frames)
+    return response.chunks
+
+
+async def _lines(frames: Frames) -> AsyncIterator[bytes]:
+    async for batch in frames:
+        yield b"".join(frame.line for frame in batch)

@@ -3,9 +3,8 @@ as they come, and connections (exec, attach, port-forward) byte by byte.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.call import Call
@@ -55,7 +54,7 @@ class PodOnWorker:
         content_type = stream.headers.get("content-type") or ""
         if stream.status >= 400 or stream.chunks is None:
             return Response(stream.status, body=stream.body, content_type=content_type)
-        return Response(stream.status, chunks=_chunks(stream), content_type=content_type)
+        return Response(stream.status, chunks=Relayed(stream), content_type=content_type)
 
     async def _upgrade(self, call: Call) -> Response:
         asked = self._asked(call, handed_on(call.request.headers))
@@ -116,10 +115,24 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             await writer.drain()
 
 
-async def _chunks(stream: transport.Stream) -> AsyncIterator[bytes]:
-    assert stream.chunks is not None
-    try:
-        async for chunk in stream.chunks:
-            yield chunk
-    finally:
-        await stream.aclose()
+class Relayed:
+    """A log as it comes. Unlike a generator it lets the worker go also where nobody began to read,
+    if it is closed.
+    """
+
+    def __init__(self, stream: transport.Stream) -> None:
+        assert stream.chunks is not None
+        self._stream, self._chunks = stream, stream.chunks
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._chunks)
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
