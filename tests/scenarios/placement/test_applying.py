@@ -20,6 +20,7 @@ from tests.support.placing import Side
 from fleetqueue.api.fleet import labels
 from fleetqueue.fleet import kinds
 from fleetqueue.fleet.decide.delivery import expectations
+from fleetqueue.fleet.decide.envelopes import Envelope
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.resources import CONFIG_MAPS, CRDS, NAMESPACES, Resource
 from fleetqueue.testing import Fleet, namespace
@@ -215,6 +216,26 @@ async def test_waves_go_one_after_the_other_and_a_failure_stops_none(fleet: Flee
         "Failed to apply the manifest (error: failed to apply the manifest: failed to create the"
         ' manifest object: error returned by the API server: namespaces "nowhere" not found)'
     )
+
+
+@pytest.mark.rule("ENV-2")
+async def test_a_member_makes_nothing_of_a_resource_envelope_outside_its_namespace(
+    fleet: Fleet,
+) -> None:
+    delivery = await delivering.start(fleet)
+    work = delivering.work(namespace("new"), config_map("far", "default"), config_map("near"))
+    envelope = Envelope("ResourceEnvelope", "app", "narrow")
+    await delivery.hub.create({**work, "metadata": {**work["metadata"], "labels": envelope.labels}})
+    await delivery.world.settle()
+    told = await delivery.work()
+    assert [of_manifest(told, index)[0] for index in range(3)] == [
+        ("Applied", "False", "DecodingErred"),
+        ("Applied", "False", "DecodingErred"),
+        ("Applied", "True", "Applied"),
+    ]
+    assert await delivery.member.find(NAMESPACES, "new") is None
+    assert await delivery.member.find(CONFIG_MAPS, "far", "default") is None
+    assert await delivery.member.find(CONFIG_MAPS, "near", "app") is not None
 
 
 @pytest.mark.rule("APPLY-10")

@@ -92,12 +92,12 @@ def ordered(manifests: Iterable[Json]) -> list[Json]:
 
 
 def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> None:
-    """Whether this may be in that envelope; raises BadEnvelope."""
+    """Whether this may be in that envelope; raises BadEnvelope. What is in a ResourceEnvelope names
+    its namespace also where nobody knows the kind: members may.
+    """
     api_version = str(manifest.get("apiVersion") or "")
     kind = str(manifest.get("kind") or "")
     namespaced = is_namespaced(api_version, kind)
-    if namespaced is None:
-        return
     metadata = metadata_of(manifest)
     namespace = str(metadata.get("namespace") or "")
     group, _, version = api_version.rpartition("/")
@@ -111,7 +111,7 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
                 f" {holder}"
             )
         return
-    if not namespaced:
+    if namespaced is False:
         raise BadEnvelope(
             f"a cluster scope object {what} has been wrapped in a resource envelope {holder}"
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from fleetqueue.api.fleet import labels
 from fleetqueue.fleet import kinds
+from fleetqueue.fleet.decide import envelopes
 from fleetqueue.fleet.decide.delivery import (
     expectations,
     forms,
@@ -20,6 +21,7 @@ from fleetqueue.fleet.decide.delivery import (
 from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest, Place
 from fleetqueue.fleet.decide.delivery.outcomes import Outcome
 from fleetqueue.fleet.decide.delivery.plans import ApplyPlan
+from fleetqueue.fleet.decide.envelopes import Envelope
 from fleetqueue.fleet.member.applying import Applying, Order, Subject
 from fleetqueue.fleet.member.clearing import Clearing
 from fleetqueue.fleet.member.following import Following
@@ -149,7 +151,7 @@ class Passes:
 
     async def _note(self, work: Object) -> Json:
         read = manifests.read(plans.manifests_of(work))
-        found = _resolved(read, await self._resources(read))
+        found = _resolved(work, read, await self._resources(read))
         return expectations.note(each for each in found if not each.problem)
 
     def _order(self, work: Object, owner: Json, *, is_new: bool) -> Order:
@@ -180,7 +182,7 @@ class Passes:
     ) -> tuple[Object, list[Outcome]]:
         read = manifests.read(plans.manifests_of(work))
         resources = await self._resources(read)
-        found = _resolved(read, resources)
+        found = _resolved(work, read, resources)
         usable = [each for each in found if not each.problem]
         if not order.plan.is_report:
             left = work_status.left_over(work, usable, expected, listed)
@@ -221,17 +223,22 @@ class Passes:
         return [each for each in done if isinstance(each, Outcome)]
 
 
-def _resolved(found: Sequence[Manifest], resources: Resources) -> list[Manifest]:
-    result = []
-    for each in found:
-        resource = resources.get(_kind_of(each))
-        if each.problem:
-            result.append(each)
-        elif resource is None:
-            result.append(manifests.unknown_kind(each))
-        else:
-            result.append(each.found_as(resource.plural, is_namespaced=resource.namespaced))
-    return manifests.checked(result)
+def _resolved(work: Object, found: Sequence[Manifest], resources: Resources) -> list[Manifest]:
+    envelope = envelopes.envelope_of_work(work)
+    return manifests.checked(
+        each if each.problem else _found(each, resources.get(_kind_of(each)), envelope)
+        for each in found
+    )
+
+
+def _found(manifest: Manifest, resource: Resource | None, envelope: Envelope | None) -> Manifest:
+    if resource is None:
+        return manifests.unknown_kind(manifest)
+    is_namespaced = resource.namespaced
+    judged = manifests.unwrapped(manifest, envelope, is_namespaced=is_namespaced)
+    return (
+        judged if judged.problem else judged.found_as(resource.plural, is_namespaced=is_namespaced)
+    )
 
 
 def _subject(manifest: Manifest, resources: Resources, known: Mapping[Place, Json]) -> Subject:

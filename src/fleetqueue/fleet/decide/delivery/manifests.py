@@ -6,6 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fleetqueue.api.fleet.placement_status import EnvelopeType
+from fleetqueue.fleet.decide import envelopes
+from fleetqueue.fleet.decide.envelopes import BadEnvelope, Envelope
+
 Json = dict[str, Any]
 Place = tuple[str, str, str, str]
 """Group, kind, namespace and name of an object."""
@@ -86,6 +90,19 @@ def unknown_kind(manifest: Manifest) -> Manifest:
     cause = f'no matches for kind "{one.kind}" in version "{version}"'
     lookup = "failed to find GVR from member cluster client REST mapping"
     return manifest.failed(DECODING_ERRED, f"failed to decode manifest: {lookup}: {cause}")
+
+
+def unwrapped(manifest: Manifest, envelope: Envelope | None, *, is_namespaced: bool) -> Manifest:
+    """Out of the envelope that a Work names. The hub may not have known the kind; whoever fills a
+    ResourceEnvelope has rights in its namespace, and gets nothing beyond it.
+    """
+    if envelope is None or envelope.type != EnvelopeType.RESOURCE_ENVELOPE:
+        return manifest
+    try:
+        envelopes.check(manifest.raw, envelope, lambda *kind: is_namespaced)
+    except BadEnvelope as refused:
+        return manifest.failed(DECODING_ERRED, f"failed to decode manifest: {refused}")
+    return manifest
 
 
 def checked(found: Iterable[Manifest]) -> list[Manifest]:

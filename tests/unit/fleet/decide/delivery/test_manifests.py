@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fleetqueue.fleet.decide.delivery import manifests, ownership
+from fleetqueue.fleet.decide.envelopes import Envelope
 
 Json = dict[str, Any]
 
@@ -44,6 +45,32 @@ def test_a_kind_that_the_member_does_not_serve_cannot_be_decoded() -> None:
     assert found.identifier == {
         "ordinal": 0, "group": "test.io", "version": "v1", "kind": "Foo", "name": "a"
     }  # fmt: skip
+
+
+NARROW = Envelope("ResourceEnvelope", "web", "narrow")
+WIDE = Envelope("ClusterResourceEnvelope", "", "wide")
+
+
+@pytest.mark.rule("ENV-2")
+@pytest.mark.parametrize(
+    ("space", "is_namespaced", "envelope", "error"),
+    [
+        ("web", True, NARROW, ""),
+        ("web", False, NARROW, "a cluster scope object web/a (test.io/v1, Kind=Foo) has been"
+            " wrapped in a resource envelope web/narrow"),
+        ("ops", True, NARROW, "a namespaced object ops/a (test.io/v1, Kind=Foo) in has been"
+            " wrapped in a resource envelope from another namespace (web)"),
+        ("ops", True, WIDE, ""),
+        ("ops", True, None, ""),
+    ],
+)  # fmt: skip
+def test_what_a_resource_envelope_may_not_hold_is_not_used_whatever_the_hub_knew(
+    space: str, is_namespaced: bool, envelope: Envelope | None, error: str
+) -> None:
+    [found] = manifests.read([raw("test.io/v1", "Foo", name="a", namespace=space)])
+    judged = manifests.unwrapped(found, envelope, is_namespaced=is_namespaced)
+    assert judged.problem == ("DecodingErred" if error else "")
+    assert judged.error == (f"failed to decode manifest: {error}" if error else "")
 
 
 @pytest.mark.rule("APPLY-10")
