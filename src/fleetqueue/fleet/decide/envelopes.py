@@ -92,8 +92,8 @@ def ordered(manifests: Iterable[Json]) -> list[Json]:
 
 
 def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> None:
-    """Whether this may be in that envelope; raises BadEnvelope. What is in a ResourceEnvelope names
-    its namespace also where nobody knows the kind: members may.
+    """Whether this may be in that envelope; raises BadEnvelope. Of a kind that nobody knows here, and
+    that names no namespace, the member decides: it may know the kind.
     """
     api_version = str(manifest.get("apiVersion") or "")
     kind = str(manifest.get("kind") or "")
@@ -115,6 +115,8 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
         raise BadEnvelope(
             f"a cluster scope object {what} has been wrapped in a resource envelope {holder}"
         )
+    if namespaced is None and not namespace:
+        return
     if namespace != envelope.namespace:
         raise BadEnvelope(
             f"a namespaced object {what} in has been wrapped in a resource envelope from another"

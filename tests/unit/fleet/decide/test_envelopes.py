@@ -35,16 +35,14 @@ WRAPPED = {
         " from another namespace (web)"),
     "one where it belongs": (CONFIG, NARROW, ""),
     "a cluster-wide one where it belongs": (ROLE, WIDE, ""),
-    "a kind that the hub does not know": (STRANGE, WIDE, ""),
+    "a kind that the hub does not know": (STRANGE, NARROW, ""),
+    "such a kind, cluster-wide": (STRANGE, WIDE, ""),
     "such a kind where it says that it belongs": (
         manifest("example.com/v1", "Strange", "s", "web"), NARROW, ""),
     "such a kind of another namespace": (
         manifest("example.com/v1", "Strange", "s", "kube-system"), NARROW,
         "a namespaced object kube-system/s (example.com/v1, Kind=Strange) in has been wrapped in a"
         " resource envelope from another namespace (web)"),
-    "such a kind that names no namespace": (STRANGE, NARROW,
-        "a namespaced object s (example.com/v1, Kind=Strange) in has been wrapped in a resource"
-        " envelope from another namespace (web)"),
     "one whose metadata is a text": ({**CONFIG, "metadata": "oops"}, NARROW,
         "a namespaced object  (/v1, Kind=ConfigMap) in has been wrapped in a resource envelope"
         " from another namespace (web)"),
