@@ -32,17 +32,22 @@ class Metrics:
     def __init__(self, role: Callable[[], str] = lambda: STANDALONE) -> None:
         self.role = role
         self.custom = CustomLabels()
-        self.sources: list[Source] = [build_info]
+        self.sources: list[Source] = [build_info, self._read_plain]
         """Asked each time somebody looks, on the event loop: gauges, and what others count."""
         self._registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._registry)
         self._parents: dict[str, Any] = {}
         self._series: dict[str, dict[Labels, Any]] = {}
         """The children that exist, by name and labels: asking the library for one is slow."""
+        self._plain: dict[tuple[str, Labels], float] = {}
+        """Counters that the library would give other names."""
 
     def count(self, name: str, *labels: str, by: float = 1.0, workload: Json | None = None) -> None:
         """`workload`: what was counted, for the labels that users take from it."""
-        self._child(name, labels, workload).inc(by)
+        if _is_plain(DEFINITIONS[name]):
+            self._plain[name, labels] = self._plain.get((name, labels), 0.0) + by
+        else:
+            self._child(name, labels, workload).inc(by)
 
     def observe(
         self, name: str, seconds: float, *labels: str, workload: Json | None = None
@@ -105,6 +110,9 @@ class Metrics:
                     labels = (*labels, *self.custom.values(told, labels, None), role)
                 families[name].add_metric(labels, value)
         return iter(families.values())
+
+    def _read_plain(self) -> Iterator[Reading]:
+        return ((name, labels, value) for (name, labels), value in self._plain.items())
 
     def _names(self, told: Definition) -> Labels:
         """The label that tells the role is the last."""

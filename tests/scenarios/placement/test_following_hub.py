@@ -33,7 +33,7 @@ current-context: c
 """
 
 
-async def start(fleet: Fleet) -> tuple[placing.World, placing.Side, list[Access]]:
+async def start(fleet: Fleet, metrics: Metrics) -> tuple[placing.World, placing.Side, list[Access]]:
     """A hub that knows two members, and a cluster that is none of them yet."""
     world = await placing.start(fleet, members=[])
     for name in (ONE, TWO):
@@ -53,7 +53,7 @@ async def start(fleet: Fleet) -> tuple[placing.World, placing.Side, list[Access]
 
     def install(manager: Manager) -> None:
         settings = MemberSettings(name="")
-        follower = HubFollower(manager.cluster, connect, make_member, settings, Metrics())
+        follower = HubFollower(manager.cluster, connect, make_member, settings, metrics)
         manager.add_task("member of a hub", follower.run)
 
     fleet.run_all(install, side.cluster)
@@ -67,7 +67,7 @@ async def has_joined(world: placing.World, name: str) -> bool:
 
 
 async def test_it_joins_the_hub_that_the_secret_names(fleet: Fleet) -> None:
-    world, side, asked = await start(fleet)
+    world, side, asked = await start(fleet, Metrics())
     assert asked == []
 
     await side.create(access.hub_secret(HubAccess(ONE, kubeconfig("https://hub"))))
@@ -79,7 +79,7 @@ async def test_it_joins_the_hub_that_the_secret_names(fleet: Fleet) -> None:
 
 
 async def test_it_follows_what_the_secret_says_next(fleet: Fleet) -> None:
-    world, side, asked = await start(fleet)
+    world, side, asked = await start(fleet, Metrics())
     await side.create(access.hub_secret(HubAccess(ONE, kubeconfig("https://hub"))))
     await world.passes(seconds=5)
 
@@ -97,8 +97,23 @@ async def test_it_follows_what_the_secret_says_next(fleet: Fleet) -> None:
     assert before["status"]["agentStatus"] == after["status"]["agentStatus"]
 
 
+async def test_agents_that_ended_leave_nothing_behind_but_their_counts(fleet: Fleet) -> None:
+    metrics = Metrics()
+    world, side, _ = await start(fleet, metrics)
+    sources = len(metrics.sources)
+    await side.create(access.hub_secret(HubAccess(ONE, kubeconfig("https://hub"))))
+    await world.passes(seconds=5)
+    data = access.hub_secret(HubAccess(TWO, kubeconfig("https://hub")))["data"]
+    await side.client.patch(SECRETS, access.HUB_SECRET, {"data": data}, "fleet-system")
+    await world.passes(seconds=5)
+
+    assert len(metrics.sources) == sources
+    told = [line for line in metrics.text().decode().splitlines() if line.startswith("join_")]
+    assert told == ['join_result_counter{result="success"} 2.0']
+
+
 async def test_a_secret_that_cannot_be_read_is_tried_again(fleet: Fleet) -> None:
-    world, side, asked = await start(fleet)
+    world, side, asked = await start(fleet, Metrics())
     broken = access.hub_secret(HubAccess(ONE, "clusters: 7"))
     await side.create(broken)
     await world.passes(seconds=20)

@@ -31,6 +31,14 @@ def test_counters_and_histograms_carry_their_labels_and_the_role() -> None:
     assert len(told) == 14 + 1 + 2
 
 
+def test_counters_whose_names_end_otherwise_are_counted_too() -> None:
+    metrics = Metrics()
+    metrics.count("join_result_counter", "success")
+    metrics.count("join_result_counter", "success")
+
+    assert lines(metrics, "join_result") == ['join_result_counter{result="success"} 2.0']
+
+
 def test_a_span_is_never_negative() -> None:
     metrics = Metrics()
     metrics.observe("admission_attempt_duration_seconds", -1.0, "success")

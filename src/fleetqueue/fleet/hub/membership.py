@@ -3,8 +3,7 @@ through on the hub, repeats what the agent reports, and clears all of it away wh
 """
 
 import logging
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from fleetqueue.api.fleet import labels, naming
@@ -30,7 +29,7 @@ from fleetqueue.kube.plan import (
 )
 from fleetqueue.kube.resources import NAMESPACES, Object, Resource
 from fleetqueue.kube.writes import holds
-from fleetqueue.metrics.registry import Metrics, Reading
+from fleetqueue.metrics.registry import Metrics
 
 NAME = "mcv1beta1"
 """Who its events say that they come from."""
@@ -43,19 +42,18 @@ log = logging.getLogger(__name__)
 
 
 def install(manager: Manager, settings: HubSettings, metrics: Metrics) -> None:
-    keeper = Keeper(settings)
-    metrics.sources.append(keeper.results)
+    keeper = Keeper(settings, metrics)
     manager.add(controller_of(keeper.operator())(manager.cluster))
 
 
 class Keeper:
     """The decision about one MemberCluster."""
 
-    def __init__(self, settings: HubSettings) -> None:
+    def __init__(self, settings: HubSettings, metrics: Metrics) -> None:
         self._force_delete_after = timedelta(seconds=settings.force_delete_seconds)
         agents = settings.networking_agents_enabled
         self._expected = membership.ALL_AGENTS if agents else membership.MEMBER_AGENTS
-        self._counts: Counter[str] = Counter()
+        self._metrics = metrics
 
     def operator(self) -> Operator:
         return Operator(
@@ -67,10 +65,6 @@ class Keeper:
             manager=labels.MEMBER_CLUSTER_MANAGER,
             decides_deletion=True,
         )
-
-    def results(self) -> Iterable[Reading]:
-        for name, count in self._counts.items():
-            yield name, ("success",), float(count)
 
     def decide(self, look: Look) -> Plan:
         if look.parent["metadata"].get("deletionTimestamp"):
@@ -98,7 +92,7 @@ class Keeper:
         for told in news:
             plan.add(Note(told.reason, told.message, "Warning" if told.is_warning else "Normal"))
             if counter := _COUNTERS.get(told.message):
-                self._counts[counter] += 1
+                self._metrics.count(counter, "success")
         return status
 
     def _leave(self, look: Look) -> Plan:

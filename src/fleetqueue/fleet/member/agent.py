@@ -3,7 +3,6 @@ heartbeat how it fares and what it has.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +26,7 @@ from fleetqueue.kube.errors import KubeError, Refused
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object, key_of
 from fleetqueue.kube.transport import Call
-from fleetqueue.metrics.registry import Metrics, Reading
+from fleetqueue.metrics.registry import Metrics
 
 NAME = "v1beta1InternalMemberClusterController"
 """Who its events say that they come from."""
@@ -46,8 +45,7 @@ def install(
     metrics: Metrics,
     membership: Membership,
 ) -> None:
-    made = Agent(manager.cluster, member, settings, membership)
-    metrics.sources.append(made.results)
+    made = Agent(manager.cluster, member, settings, metrics, membership)
     manager.follow(member)
     loop = manager.add(made)
     made.wake_after = lambda seconds: loop.queue.add_after(made.key, seconds)
@@ -60,7 +58,12 @@ class Agent(Controller[Any]):
     kind = kinds.INTERNAL_MEMBER_CLUSTER
 
     def __init__(
-        self, hub: Cluster, member: Cluster, settings: MemberSettings, membership: Membership
+        self,
+        hub: Cluster,
+        member: Cluster,
+        settings: MemberSettings,
+        metrics: Metrics,
+        membership: Membership,
     ) -> None:
         self.hub = hub
         self.member = member
@@ -70,20 +73,16 @@ class Agent(Controller[Any]):
         make = provider_of(settings.provider)
         provider = make and make(Site(member, settings, self._note_news))
         self.asking = Asking(provider or None, member.client)
+        self._metrics = metrics
         self._membership = membership
         self._due_at: datetime | None = None
         """When the next heartbeat is due; none has been sent where it is None."""
-        self._counts: Counter[str] = Counter()
 
     def wanted(self, old: Any, new: Any, /) -> bool:
         """Its own reports do not wake it."""
         if old is None or new is None:
             return True
         return bool(old["metadata"].get("generation") != new["metadata"].get("generation"))
-
-    def results(self) -> Iterable[Reading]:
-        for name, count in self._counts.items():
-            yield name, ("success",), float(count)
 
     async def reconcile(self, internal: Object, /) -> Result:
         if key_of(internal) != self.key:
@@ -154,7 +153,7 @@ class Agent(Controller[Any]):
     def _count(self, verdicts: Sequence[Verdict], told: Sequence[Told]) -> None:
         for verdict, name in ((agent.JOINED, "join"), (agent.LEFT, "leave")):
             if verdict in verdicts and verdict.told in told:
-                self._counts[f"{name}_result_counter"] += 1
+                self._metrics.count(f"{name}_result_counter", "success")
 
     async def _probe(self) -> int:
         """What the member's API server answers; 0 where it does not."""
