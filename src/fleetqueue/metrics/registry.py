@@ -54,11 +54,12 @@ class Metrics:
     ) -> None:
         self._child(name, labels, workload).observe(max(0.0, seconds))
 
-    def remove(self, **labels: str) -> None:
-        """Forgets the counters and histograms whose labels say all of this; metrics that have no
-        such labels stay.
+    def remove(self, metric: str | None = None, /, **labels: str) -> None:
+        """Forgets the counters and histograms whose labels say all of this, of one metric or of
+        all; metrics that have no such labels stay.
         """
-        for name, series in self._series.items():
+        for name in list(self._series) if metric is None else (metric,):
+            series = self._series.get(name, {})
             places = _places(DEFINITIONS[name], labels)
             for values in _matching(series, places) if places else ():
                 del series[values]

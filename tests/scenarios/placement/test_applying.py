@@ -413,6 +413,12 @@ async def test_what_came_of_works_and_manifests_is_counted(fleet: Fleet) -> None
         assert line in shown, line
     assert 'work_apply_time_seconds_count{name="w"}' not in shown
 
+    await delivery.hub.client.delete(kinds.WORK, "good", HOME)
+    await fleet.passes(seconds=5)
+    shown = delivery.member.metrics.text().decode()
+    assert 'work_apply_time_seconds_count{name="good"}' not in shown
+    assert works in shown
+
 
 @pytest.mark.rule("REQ-2")
 async def test_works_are_applied_with_priorities_too(fleet: Fleet) -> None:

@@ -262,6 +262,7 @@ async def test_a_run_goes_from_stage_to_stage_as_people_approve(fleet: Fleet) ->
     assert await world.hub.find(CLUSTER_SCOPE.update_run, "run1") is None
     assert await world.hub.all(CLUSTER_SCOPE.approval_request) == []
     assert await data(world, "cluster-2") == {"a": "1"}
+    assert 'name="run1"' not in world.hub.metrics.text().decode()
 
 
 @pytest.mark.rule("RUN-6")

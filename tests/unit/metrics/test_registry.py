@@ -69,6 +69,21 @@ def test_series_are_removed_by_some_of_their_labels() -> None:
     assert line.endswith(" 1.0")
 
 
+def test_series_of_one_metric_can_be_removed_alone() -> None:
+    metrics = Metrics()
+    metrics.observe("work_apply_time_seconds", 1.0, "one")
+    metrics.observe("work_apply_time_seconds", 1.0, "two")
+    metrics.count("local_queue_admitted_workloads_total", "one", "default", "")
+
+    metrics.remove("work_apply_time_seconds", name="one")
+    metrics.remove("fleet_workload_reconcile_time_seconds", controller="one")
+
+    assert lines(metrics, "work_apply_time_seconds_count") == [
+        'work_apply_time_seconds_count{name="two"} 1.0'
+    ]
+    assert len(lines(metrics, "kueue_local_queue_admitted_workloads_total")) == 1
+
+
 def test_gauges_are_asked_for_when_somebody_looks() -> None:
     metrics, value = Metrics(), 1
 

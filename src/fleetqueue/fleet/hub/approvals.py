@@ -10,21 +10,20 @@ from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.fleet.decide import conditions, snapshots
 from fleetqueue.fleet.decide.update_runs import marks
+from fleetqueue.fleet.hub.update_run_metrics import RunMetrics
 from fleetqueue.fleet.kinds import Scope
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.resources import Object, key_of, uid_of
-from fleetqueue.metrics.registry import Metrics
 
 RUN = "update run"
 """The index: namespace and name of the run that a request belongs to."""
-LATENCY = "fleet_workload_update_run_approval_request_latency_seconds"
 
 
 class Approvals:
     """Those of the runs of one scope."""
 
-    def __init__(self, cluster: Cluster, scope: Scope, metrics: Metrics) -> None:
+    def __init__(self, cluster: Cluster, scope: Scope, metrics: RunMetrics) -> None:
         self._cluster = cluster
         self._kind = scope.approval_request
         self._metrics = metrics
@@ -59,10 +58,9 @@ class Approvals:
             field_manager=labels.UPDATE_RUN_MANAGER,
         )
         self._cluster.accept(written)
-        key, created = key_of(run), parse_time(request["metadata"]["creationTimestamp"])
+        created = parse_time(request["metadata"]["creationTimestamp"])
         task = snapshots.label(request, labels.TASK_TYPE)
-        seconds = (now - created).total_seconds()
-        self._metrics.observe(LATENCY, seconds, key.namespace, key.name, task)
+        self._metrics.approved(run, task, (now - created).total_seconds())
 
     async def remove(self, run: Object) -> bool:
         """Whether none is left."""

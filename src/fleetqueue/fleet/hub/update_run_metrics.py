@@ -1,4 +1,4 @@
-"""Measures update runs: where each stands and since when, and how long clusters took."""
+"""Measures update runs: where each stands and since when, and how long clusters and people took."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -12,6 +12,7 @@ from fleetqueue.metrics.registry import Metrics, Reading
 
 STATUS = "fleet_workload_update_run_status_last_timestamp_seconds"
 DURATION = "fleet_workload_update_run_stage_cluster_updating_duration_seconds"
+LATENCY = "fleet_workload_update_run_approval_request_latency_seconds"
 Labels = tuple[str, ...]
 
 
@@ -34,9 +35,16 @@ class RunMetrics:
         for each in seconds:
             self._metrics.observe(DURATION, each, key.namespace, key.name)
 
+    def approved(self, run: Object, task: str, seconds: float) -> None:
+        """`seconds`: how long a task of this type waited for people."""
+        key = key_of(run)
+        self._metrics.observe(LATENCY, seconds, key.namespace, key.name, task)
+
     def forget(self, key: Key) -> None:
         """The run is no more."""
         self._told.pop(key, None)
+        for metric in (DURATION, LATENCY):
+            self._metrics.remove(metric, namespace=key.namespace, name=key.name)
 
     def _readings(self) -> Iterator[Reading]:
         for told in self._told.values():

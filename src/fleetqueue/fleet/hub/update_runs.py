@@ -70,8 +70,8 @@ class UpdateRuns(Controller[Any]):
         self._selector = Selector(cluster, settings)
         self._taking = asyncio.Lock()
         """Of two runs that begin together one makes the snapshot, and the other finds it."""
-        self._approvals = Approvals(cluster, self.scope, metrics)
         self._metrics = RunMetrics(metrics)
+        self._approvals = Approvals(cluster, self.scope, self._metrics)
         self._scenes = Scenes(cluster, self.scope)
         override_lookup.follow(cluster)
         cluster.informer(self.scope.update_run, indexes={PLACEMENT: _placements})

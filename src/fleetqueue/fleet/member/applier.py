@@ -27,6 +27,7 @@ from fleetqueue.metrics.registry import Metrics
 
 Json = dict[str, Any]
 
+APPLY_TIME = "work_apply_time_seconds"
 WORKERS = 5
 RETRY = timedelta(seconds=5)
 NEWS_SECONDS = 0.25
@@ -114,6 +115,7 @@ class Applier(Controller[Any]):
         self._paces.pop(key, None)
         self._since.pop(key, None)
         self.following.follow(key, ())
+        self._metrics.remove(APPLY_TIME, name=key.name)
         return DONE
 
     # What came of a pass
@@ -143,7 +145,7 @@ class Applier(Controller[Any]):
         generation, since = self._since[key]
         if since is not None and applier_metrics.is_done(work["status"]["conditions"]):
             seconds = self._member.clock.monotonic() - since
-            self._metrics.observe("work_apply_time_seconds", seconds, key.name)
+            self._metrics.observe(APPLY_TIME, seconds, key.name)
             self._since[key] = (generation, None)
 
     def _again(self, work: Object, passed: Passed) -> Result:
