@@ -17,6 +17,7 @@ class Namespaces:
         self._ranges: dict[str, dict[str, Json]] = {}
         self._overheads: dict[str, Json] = {}
         self._around: dict[str, Surroundings] = {}
+        """Of namespaces with LimitRanges; all others have that of "" in common."""
 
     def put(self, obj: Json) -> bool:
         """Whether its labels changed."""
@@ -40,6 +41,8 @@ class Namespaces:
             ranges.pop(key.name, None)
         else:
             ranges[key.name] = obj.get("spec") or {}
+        if not ranges:
+            del self._ranges[key.namespace]
         self._around.pop(key.namespace, None)
 
     def put_runtime_class(self, name: str, obj: Json | None) -> None:
@@ -51,10 +54,11 @@ class Namespaces:
         self._around.clear()
 
     def around(self, namespace: str) -> Surroundings:
-        found = self._around.get(namespace)
+        where = namespace if namespace in self._ranges else ""
+        found = self._around.get(where)
         if found is None:
             ranges = [each for _, each in sorted(self._ranges.get(namespace, {}).items())]
-            found = self._around[namespace] = Surroundings(
+            found = self._around[where] = Surroundings(
                 merged_limits(ranges, "Container"),
                 merged_limits(ranges, "Pod"),
                 dict(self._overheads),
