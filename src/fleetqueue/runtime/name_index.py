@@ -1,7 +1,7 @@
 """All names of a cluster, kept current one change at a time: what changed is all that costs."""
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fleetqueue.api.meta import Key
 from fleetqueue.kube.resources import Object, key_of
@@ -12,6 +12,9 @@ EntryKey: TypeAlias = tuple[str, str, str]
 """The namespace and name of a Service, and which of its places: "" for its own address, the uid of
 a pod, or the name and number of an endpoint that somebody wrote."""
 
+K = TypeVar("K")
+L = TypeVar("L")
+V = TypeVar("V")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
@@ -27,42 +30,34 @@ class NameIndex:
         """The slices of each Service."""
         self._owners: dict[Key, Key] = {}
         """The Service of each slice."""
-        self._of_service: dict[Key, set[EntryKey]] = {}
+        self._of_service: dict[Key, dict[EntryKey, EntryKey]] = {}
 
     def set_pod(self, namespace: str, uid: str, peer: Peer | None) -> None:
         """None: no name leads to it any more."""
-        peers = self._peers.setdefault(namespace, {})
-        if peers.get(uid) == peer:
+        if self._peers.get(namespace, {}).get(uid) == peer:
             return
-        if peer is None:
-            del peers[uid]
-        else:
-            peers[uid] = peer
+        _set(self._peers, namespace, uid, peer)
         for name, service in self._services.get(namespace, {}).items():
             entry = hosts.pod_entry(service, peer) if peer is not None else None
             self._put((namespace, name, uid), entry)
 
     def set_service(self, key: Key, service: Object | None) -> None:
-        services = self._services.setdefault(key.namespace, {})
-        old = services.get(key.name)
+        old = self._services.get(key.namespace, {}).get(key.name)
         if old is not None and service is not None and old.get("spec") == service.get("spec"):
             return
-        if service is None:
-            services.pop(key.name, None)
-        else:
-            services[key.name] = service
+        _set(self._services, key.namespace, key.name, service)
         self._replace(key, dict(self._entries_of(service)) if service is not None else {})
 
     def set_slice(self, key: Key, piece: Object | None) -> None:
         """One that belongs to a Service with a selector changes nothing: the pods say the same."""
         known = self._owners.pop(key, None)
         if known is not None:
-            del self._pieces[known][key.name]
+            _set(self._pieces, known, key.name, None)
             self._refresh(known)
         name = ((piece or {}).get("metadata", {}).get("labels") or {}).get(_SERVICE_LABEL)
         if piece is not None and name:
             owner = self._owners[key] = Key(key.namespace, name)
-            self._pieces.setdefault(owner, {})[key.name] = piece
+            _set(self._pieces, owner, key.name, piece)
             self._refresh(owner)
 
     def take_changes(self) -> dict[EntryKey, Entry | None]:
@@ -102,11 +97,20 @@ class NameIndex:
     def _put(self, key: EntryKey, entry: Entry | None) -> None:
         if self.entries.get(key) == entry:
             return
-        owned = self._of_service.setdefault(Key(key[0], key[1]), set())
+        _set(self._of_service, Key(key[0], key[1]), key, None if entry is None else key)
         if entry is None:
             del self.entries[key]
-            owned.discard(key)
         else:
             self.entries[key] = entry
-            owned.add(key)
         self._changed[key] = None
+
+
+def _set(held: dict[K, dict[L, V]], key: K, name: L, value: V | None) -> None:
+    """None: it goes, and what it was the last of goes with it."""
+    among = held.setdefault(key, {})
+    if value is None:
+        among.pop(name, None)
+    else:
+        among[name] = value
+    if not among:
+        del held[key]
