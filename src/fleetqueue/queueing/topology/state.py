@@ -128,6 +128,8 @@ class Topologies:
         known = self._others.setdefault(node, {})
         for resource, amount in requests.items():
             known[resource] = known.get(resource, 0) + sign * amount
+        if not any(known.values()):
+            del self._others[node]
         for tree in self._trees.values():
             facts = self._nodes.get(node)
             leaf = None if facts is None else _leaf_of(tree, facts)
@@ -296,8 +298,16 @@ class Topologies:
     def _tree(self, flavor: str) -> Tree:
         tree = self._trees.get(flavor)
         if tree is None:
+            self._forget_unused()
             tree = self._trees[flavor] = self._build(self._flavors[flavor])
         return tree
+
+    def _forget_unused(self) -> None:
+        """Leaves come and go; those that are empty are kept only where a tree, or something that
+        may be taken back, knows them.
+        """
+        if not self._trees and not self._undo:
+            self._usage = {key: held for key, held in self._usage.items() if any(held.values())}
 
     def _build(self, flavor: Flavor) -> Tree:
         levels = self._levels.get(flavor.topology)
