@@ -60,6 +60,8 @@ class SimulatedPods(Controller[Any]):
     def wanted(self, old: Object | None, new: Object | None, /) -> bool:
         pod = new if new is not None else old
         assert pod is not None
+        if new is None and key_of(pod) in self._uids:
+            return True  # Its node may have gone first.
         return bool(node_name(pod)) and self._is_ours(pod)
 
     async def reconcile(self, pod: Object, /) -> Result:

@@ -309,6 +309,23 @@ async def test_a_node_that_is_declared_anew_has_what_is_declared(
     assert (await world.node())["status"]["allocatable"]["cpu"] == "2"
 
 
+async def test_pods_that_outlive_their_node_give_their_addresses_back(fleet: Fleet) -> None:
+    cluster = await fleet.add_cluster("one")
+    world = World(fleet, cluster)
+    fleet.run(lambda cluster: SimulatedPods(cluster, network="10.9.0.0/31"), on=cluster)
+    labels = {"fleetqueue.io/runtime": "simulated"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "sim", "labels": labels}}
+    for name in ("first", "second"):
+        await world.client.create(node)
+        await world.add_pod(name, nodeName="sim")
+        await fleet.settle()
+        assert (await world.pod(name))["status"]["podIP"] == "10.9.0.1"
+        await world.client.delete(NODE, "sim")
+        await fleet.settle()
+        await world.client.delete(POD, name, "default", grace_period_seconds=0)
+        await fleet.settle()
+
+
 @pytest.mark.rule("jobs C.5")
 async def test_pods_leave_a_node_that_fell_silent(fleet: Fleet) -> None:
     cluster = await fleet.add_cluster("one")
