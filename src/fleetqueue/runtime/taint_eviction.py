@@ -96,7 +96,9 @@ class TaintEviction(Controller[Any]):
 
     def _pods_of(self, node: Object) -> list[Key]:
         name = str(node["metadata"]["name"])
-        current = {(t.get("key"), t.get("value") or "") for t in _chasing(node)}
+        there = self._cluster.cached(NODE, name)
+        chasing = [] if there is None else _chasing(there)
+        current = {(t.get("key"), t.get("value") or "") for t in chasing}
         for which in [w for w in self._since if w[0] == name and (w[1], w[2]) not in current]:
             del self._since[which]
         return [key_of(pod) for pod in self._cluster.cached_by(POD, BY_NODE, name)]

@@ -445,3 +445,27 @@ async def test_a_node_has_its_pods_while_its_object_is_gone(fleet: Fleet) -> Non
         await world.client.delete(NODE, name)
     await fleet.settle()
     assert (runs("box"), runs("sim")) == (True, False)
+
+
+@pytest.mark.rule("jobs C.5")
+async def test_a_node_that_comes_back_tainted_gives_its_pods_their_time_anew(fleet: Fleet) -> None:
+    cluster = await fleet.add_cluster("one")
+    world = World(fleet, cluster)
+    fleet.run(TaintEviction, on=cluster)
+    taint = {"key": "k", "effect": "NoExecute"}
+    spec = {"taints": [taint]}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "sim"}, "spec": spec}
+    tolerations = [{**taint, "tolerationSeconds": 30}]
+
+    await world.client.create(node)
+    await world.add_pod("first", nodeName="sim", tolerations=tolerations)
+    await fleet.passes(seconds=20)
+    await world.client.delete(NODE, "sim")
+    await fleet.settle()
+    await world.client.create(node)
+    await world.add_pod("second", nodeName="sim", tolerations=tolerations)
+    await fleet.passes(seconds=20)
+    assert "deletionTimestamp" not in (await world.pod("second"))["metadata"]
+
+    await fleet.passes(seconds=11)
+    assert (await world.pod("second"))["metadata"]["deletionTimestamp"]
