@@ -69,14 +69,14 @@ class Interests:
 
     def put(self, key: Key, terms: Iterable[Json]) -> None:
         """A placement with its selectors, in place of those it had."""
-        self.drop(key)
+        left = self._take_out(key)
         said = self._said[key] = list(_places(key, list(terms)))
         for place, term in said:
             self._bucket(place).add(key, term)
+        self._forget_empty(left)
 
     def drop(self, key: Key) -> None:
-        for place, term in self._said.pop(key, ()):
-            self._bucket(place).remove(key, term)
+        self._forget_empty(self._take_out(key))
 
     def of(self, group: str, kind: str, obj: Json, namespace: Json | None) -> set[Key]:
         """Who selects this object; `namespace` is the one it is in, where that is known."""
@@ -95,6 +95,21 @@ class Interests:
         places = self._kinds.get((group, kind), {})
         found = {key for place in places for key in self._places[place].all()}
         return found.union(self._contents.all()) if is_namespaced else found
+
+    def _take_out(self, key: Key) -> set[_Place]:
+        """The places where it was."""
+        said = self._said.pop(key, ())
+        for place, term in said:
+            self._bucket(place).remove(key, term)
+        return {place for place, _ in said if place is not None}
+
+    def _forget_empty(self, places: Iterable[_Place]) -> None:
+        for place in places:
+            if not any(self._places[place].all()):
+                del self._places[place]
+                del self._kinds[place[1:]][place]
+                if not self._kinds[place[1:]]:
+                    del self._kinds[place[1:]]
 
     def _bucket(self, place: _Place | None) -> _Bucket:
         if place is None:

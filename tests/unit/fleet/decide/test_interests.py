@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.held import entries
 
 from fleetqueue.api.meta import Key
 from fleetqueue.fleet.decide.interests import Interests, matters
@@ -123,3 +124,15 @@ def test_a_selector_that_makes_no_sense_hinders_nobody_else() -> None:
     made.put(Key("web", "bad"), [term("ConfigMap", labelSelector=bad)])
     made.put(Key("web", "good"), [term("ConfigMap", labelSelector={})])
     assert made.of("", "ConfigMap", obj("conf", "web"), None) == {Key("web", "good")}
+
+
+def test_placements_that_went_leave_nothing_behind() -> None:
+    made = interests()
+    before = entries(made), made.of_kind("", "ConfigMap", is_namespaced=True)
+    key = Key("run", "rp")
+    for kind in ("Secret", "ConfigMap", "Deployment"):
+        made.put(key, [term(kind, "one"), term(kind, "two"), term(kind)])
+        assert made.of("", kind, obj("one", "run"), None) == {key}
+    made.drop(key)
+
+    assert (entries(made), made.of_kind("", "ConfigMap", is_namespaced=True)) == before
