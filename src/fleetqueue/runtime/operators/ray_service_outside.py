@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fleetqueue.api.meta import Key
 from fleetqueue.kube.plan import Look, Note, Plan
-from fleetqueue.kube.resources import Object, uid_of
+from fleetqueue.kube.resources import Object, key_of, uid_of
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_cluster_status as states
 from fleetqueue.runtime.operators import ray_names as names
@@ -39,7 +40,8 @@ class ServeOfRay:
 
     def __init__(self, dashboard: Dashboard, has_ray: Callable[[str], bool]) -> None:
         self._dashboard, self._has_ray = dashboard, has_ray
-        self._deployed: dict[str, str] = {}
+        self._deployed: dict[Key, tuple[str, str]] = {}
+        """By cluster: its uid, and what it was given."""
 
     async def observe(self, look: Look, /) -> Mapping[str, Any]:
         seen = {}
@@ -57,7 +59,7 @@ class ServeOfRay:
         except DashboardError as error:
             text = f"Failed to update serve applications to the RayCluster {name}: {error}"
             return Plan([Note("FailedToUpdateServeApplications", text, "Warning")])
-        self._deployed[uid_of(what.cluster)] = what.text
+        self._note(look, what)
         text = f"Updated serve applications to the RayCluster {name}"
         return Plan([Note("UpdatedServeApplications", text)])
 
@@ -67,7 +69,14 @@ class ServeOfRay:
         except DashboardError as error:
             return Seen({}, problem=str(error))
         is_serving = await self._dashboard.is_serving(cluster)
-        return Seen(applications, is_serving, self._deployed.get(uid_of(cluster)))
+        uid, text = self._deployed.get(key_of(cluster), ("", None))
+        return Seen(applications, is_serving, text if uid == uid_of(cluster) else None)
+
+    def _note(self, look: Look, what: Deploy) -> None:
+        for key in list(self._deployed):
+            if look.find(RAY_CLUSTER, key.name, key.namespace) is None:
+                del self._deployed[key]
+        self._deployed[key_of(what.cluster)] = uid_of(what.cluster), what.text
 
     def _can_ask(self, cluster: Object) -> bool:
         has_ray = self._has_ray(names.head_image(cluster["spec"]))

@@ -154,6 +154,8 @@ class ClusterState:
                 counts[node] += sign
         for claim in info.claims:
             self.claim_users[info.namespace, claim] += sign
+            if not self.claim_users[info.namespace, claim]:
+                del self.claim_users[info.namespace, claim]
         if info.has_pod_affinity:
             for term in info.anti_affinity:
                 _tally(self.keep_away, term, node, sign)

@@ -105,3 +105,16 @@ def test_lesser_pods_that_wait_for_the_same_node_are_named() -> None:
         tracker.state.nominate(PodInfo(pod(name, priority=priority)), "a")
     found = tracker.lower_nominated(PodInfo(pod("p", priority=5)), "a")
     assert [each.name for each in found] == ["low"]
+
+
+def test_claims_that_nobody_uses_any_more_are_forgotten() -> None:
+    tracker = Tracker()
+    tracker.node_changed(None, node("a"))
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    users = [pod(name, nodeName="a", volumes=volumes) for name in ("p", "q")]
+    for each in users:
+        tracker.pod_changed(None, each)
+    assert tracker.state.claim_users == {(users[0]["metadata"]["namespace"], "data"): 2}
+    for each in users:
+        tracker.pod_changed(each, None)
+    assert len(tracker.state.claim_users) == 0
