@@ -13,6 +13,7 @@ from typing import Any
 from fleetqueue.admission.ledger import Ledger
 from fleetqueue.admission.writing import Writer
 from fleetqueue.api.meta import Key
+from fleetqueue.kube.resources import uid_of
 from fleetqueue.queueing import cycle, nomination
 from fleetqueue.queueing.admissibility import NAMESPACE_MISMATCH
 from fleetqueue.queueing.assignment import Record
@@ -186,6 +187,8 @@ class Scheduler:
         self._is_moving = any(map(_moves, plan.decisions))
         for decision in plan.decisions:
             key = decision.workload.key
+            if not self._is_there(decision.workload):
+                continue
             self.verdicts[key] = decision
             try:
                 await self._do(key, decision)
@@ -194,11 +197,17 @@ class Scheduler:
                 self._tell_broken(key, error)
                 self._ledger.drop(key)
 
+    def _is_there(self, workload: Workload) -> bool:
+        """While others get their pods ready it may go, and another come under its name."""
+        obj = self._ledger.workload(workload.key)
+        return obj is not None and uid_of(obj) == workload.uid
+
     async def _do(self, key: Key, decision: Decision) -> None:
         match decision:
             case Admit():
                 await self._await_others(decision)
-                self._admit(decision)
+                if self._is_there(decision.workload):
+                    self._admit(decision)
             case Wait():
                 self._wait(decision)
             case Preempt():

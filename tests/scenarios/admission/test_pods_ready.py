@@ -6,10 +6,11 @@ import pytest
 from tests.support import golden, whole
 
 from fleetqueue.admission import kinds
+from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.testing import Fleet
-from support.kueue import Kueue, cluster_queue, flavor, local_queue, workload
+from support.kueue import NAMESPACE, Kueue, cluster_queue, flavor, local_queue, workload
 
 pytestmark = [pytest.mark.rule("kueue 13.4"), pytest.mark.rule("kueue 3.7")]
 
@@ -89,6 +90,33 @@ async def test_w2_the_block_is_lifted_when_the_first_goes(fleet: Fleet, ends: st
         await kueue.release("first")
 
     assert "second" in await kueue.admitted()
+
+
+@pytest.mark.parametrize("goes", ["second", "large"])
+async def test_what_goes_while_others_get_ready_is_decided_about_no_more(
+    fleet: Fleet, goes: str
+) -> None:
+    kueue = await start(fleet, BLOCKS)
+    await kueue.create(workload("first"))
+    for queue, quota in (("enough", "4"), ("small", "1")):
+        await kueue.create(cluster_queue(queue, {"late": {"cpu": quota}}))
+        await kueue.create(local_queue(queue, queue))
+    await kueue.create(workload("second", queue="enough"))
+    await kueue.create(workload("large", queue="small", cpu="2"))
+    await kueue.client.create(flavor("late"))
+    await fleet.passes(seconds=1)
+    assert await kueue.admitted() == ["first"]
+    assert kueue.admission is not None
+    verdicts = kueue.admission.scheduler.verdicts
+    assert [*verdicts] == [Key(NAMESPACE, "second")]
+
+    await kueue.client.delete(kinds.WORKLOAD, goes, NAMESPACE)
+    await fleet.passes(seconds=1)
+    await kueue.ready("first")
+
+    stays = {"second": "large", "large": "second"}[goes]
+    assert {key.name for key in verdicts} == {"large"} & {stays}
+    assert await kueue.admitted() == sorted({"first", "second"} - {goes})
 
 
 @pytest.mark.rule("kueue 3.5")
