@@ -259,6 +259,10 @@ class Ledger(WorkloadBook):
             self._turns.block(name)
         return at_once
 
+    def remove_cluster_queue(self, name: str) -> None:
+        super().remove_cluster_queue(name)
+        self._turns.remove(name)
+
     def unpark_later(self, queue: str) -> None:
         """Heads that wait for a change have their turn at once, before those who just lost quota
         could take it again; parked workloads follow a little later.
@@ -358,6 +362,7 @@ class Ledger(WorkloadBook):
         known = self.local_queues.get(local)
         if known is None:
             self.usage.remove_queue(local)
+            self.state.share_of.pop(local, None)
         else:
             self.usage.put_queue(local, known.weight)
 

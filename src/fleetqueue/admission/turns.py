@@ -33,6 +33,14 @@ class Turns:
         """Something changed in the tree of this queue."""
         self._hot |= self._blocked.pop(self._root_of(queue), set())
 
+    def remove(self, queue: str) -> None:
+        """It is no more; what its tree was cannot be told by now."""
+        self._hot.discard(queue)
+        for root in [root for root, held in self._blocked.items() if queue in held]:
+            self._blocked[root].discard(queue)
+            if not self._blocked[root]:
+                del self._blocked[root]
+
     def trees(self) -> list[tuple[str, list[str]]]:
         """Whose turn it is, tree by tree: those first that were not tried the last time. Heads that
         wait for a change come along where others of their tree are tried.

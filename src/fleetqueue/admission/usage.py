@@ -61,10 +61,14 @@ class UsageKeeper:
     def remove_queue(self, queue: Key) -> None:
         self._histories.pop(queue, None)
         self._weights.pop(queue, None)
+        for workload in [each for each, home in self._homes.items() if home == queue]:
+            del self._homes[workload]
 
     def reserve(self, workload: Workload, covered: frozenset[str] | None) -> None:
         """What got quota weighs at once, before its pods use anything."""
         queue = Key(workload.key.namespace, workload.local_queue)
+        if queue not in self._weights:
+            return  # It went while the workload was being tried.
         requests: Requests = {}
         for each in workload.assignments:
             for resource, amount in each.usage.items():

@@ -3,13 +3,14 @@
 from datetime import UTC, datetime
 
 import pytest
+from tests.support.held import entries
 
 from fleetqueue.admission.ledger import HEADS_MAX, Ledger
 from fleetqueue.admission.queue_book import LocalQueue
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.queues import Requeue
 from fleetqueue.queueing.reading import ReadingRules
-from fleetqueue.queueing.settings import Settings
+from fleetqueue.queueing.settings import Settings, UsageSharing
 from support.kueue import NAMESPACE, cluster_queue, flavor, workload
 
 pytestmark = pytest.mark.rule("kueue 4.4")
@@ -68,3 +69,31 @@ def test_a_tree_that_always_has_heads_does_not_keep_others_from_their_turn() -> 
                 may_do_better=True,
             )
     assert tried == ["0", "1", "2", "0", "1", "2"]
+
+
+def test_queues_that_went_leave_nothing_behind() -> None:
+    found = Ledger(Settings(usage_sharing=UsageSharing()), ReadingRules(), lambda: EPOCH)
+    found.put_flavor(flavor())
+    assert found.usage is not None
+    parts = (found, found._turns, found.usage)
+    before = [entries(each) for each in parts]
+    for name in ("one", "two"):
+        local = Key(NAMESPACE, name)
+        found.put_cluster_queue(cluster_queue(name))
+        found.put_local_queue(local, LocalQueue(name))
+        for number in range(2):
+            obj = workload(f"w-{number}", queue=name)
+            obj["metadata"] |= {"uid": str(number), "creationTimestamp": "2026-01-01T00:00:00Z"}
+            found.put_workload(obj)
+        [first] = found.pop_heads()
+        found.assume(first)
+        [second] = found.pop_heads()
+        found.requeue(second.key, Requeue.FAILED_AFTER_NOMINATION)
+        found.remove_local_queue(local)
+        found.remove_cluster_queue(name)
+        for number in range(2):
+            found.remove_workload(Key(NAMESPACE, f"w-{number}"))
+        found.due.clear()
+
+    assert [entries(each) for each in parts] == before
+    assert found.state.share_of == {}

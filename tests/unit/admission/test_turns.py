@@ -1,6 +1,7 @@
 """Which queues are tried next."""
 
 import pytest
+from tests.support.held import entries
 
 from fleetqueue.admission.turns import Turns
 
@@ -53,3 +54,27 @@ def test_a_change_in_the_tree_gives_waiting_heads_their_turn() -> None:
     assert turns.trees() == []
     turns.unblock("a2")
     assert turns.trees() == [("a", ["a1"])]
+
+
+def test_queues_that_went_leave_nothing_behind() -> None:
+    turns = given("a1", "b1")
+    before = entries(turns)
+    for queue in ("c1", "a2"):
+        turns.give(queue)
+        turns.block(queue)
+        turns.take(queue)
+        turns.block(queue)
+        turns.remove(queue)
+
+    assert entries(turns) == before
+    assert turns.trees() == [("a", ["a1"]), ("b", ["b1"])]
+
+
+def test_a_queue_is_forgotten_wherever_its_tree_was() -> None:
+    roots = {"a1": "a"}
+    turns = Turns(lambda queue: roots.get(queue, queue))
+    turns.block("a1")
+    roots.clear()
+    turns.remove("a1")
+
+    assert entries(turns) == 0

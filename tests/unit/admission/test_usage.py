@@ -1,10 +1,13 @@
 """What LocalQueues used is known again after a restart, and to whoever takes over."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any
 
 import pytest
+from tests.support.cycles import waiting
+from tests.support.held import entries
 
 from fleetqueue.admission.usage import UsageKeeper
 from fleetqueue.api.meta import Key
@@ -80,3 +83,21 @@ def test_a_queue_without_a_past_used_nothing() -> None:
     assert found.keeper.usage(QUEUE) == 0.0
     found.keeper.put_queue(QUEUE, 0.0)
     assert found.told == [inf]
+
+
+def test_queues_that_went_leave_nothing_behind() -> None:
+    found = Keeping()
+    before = entries(found.keeper)
+    for name in ("first", "second"):
+        workload = replace(waiting("w@team cpu=1"), local_queue=name)
+        queue = Key(workload.key.namespace, name)
+        found.keeper.put_queue(queue, 1.0)
+        found.keeper.reserve(workload, None)
+        found.keeper.remove_queue(queue)
+        told = len(found.told)
+        found.keeper.drop(workload.key)
+        found.keeper.reserve(workload, None)
+        found.keeper.admit(workload)
+        assert len(found.told) == told
+
+    assert entries(found.keeper) == before
