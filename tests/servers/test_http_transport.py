@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -426,6 +427,56 @@ async def test_a_socks_proxy_that_refuses_says_why() -> None:
         await transport.close()
 
     assert not caught.value.sent
+
+
+CALLS = {
+    "request": HttpTransport.request,
+    "stream": HttpTransport.stream,
+    "upgrade": HttpTransport.upgrade,
+}
+
+
+@pytest.mark.parametrize("ask", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("status", [407, 503])
+async def test_a_proxy_that_refuses_is_told_of_without_its_password(ask: Any, status: int) -> None:
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request_of(reader)
+        writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)
+
+    async with listening(proxy) as port:
+        said = await _failure(ask, f"http://bob:hunter2@127.0.0.1:{port}")
+
+    assert f"the proxy answered with {status}" in said
+    assert "hunter2" not in said
+
+
+# fmt: off
+NO_PROXIES = {
+    "a port that is no number": "http://bob:hunter2@proxy:port",
+    "a port out of range":      "http://bob:hunter2@proxy:99999",
+    "half an address":          "http://bob:hunter2@[fd00::1",
+    "half a password":          "http://bob:hunter2/more@proxy:1",
+    "the same for SOCKS":       "socks5://bob:hunter2/more@proxy:1",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("ask", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("proxy", NO_PROXIES.values(), ids=NO_PROXIES.keys())
+async def test_an_address_of_a_proxy_that_is_none_is_not_repeated(ask: Any, proxy: str) -> None:
+    said = await _failure(ask, proxy)
+
+    assert "the proxy's address is no URL" in said
+    assert "hunter2" not in said
+
+
+async def _failure(ask: Any, proxy: str) -> str:
+    """All that a log would say."""
+    transport = HttpTransport(Access("https://server:1", proxy_url=proxy), SystemClock())
+    with pytest.raises(Unreachable) as caught:
+        await ask(transport, Call("GET", "/api"))
+    await transport.close()
+    return "".join(traceback.format_exception(caught.value))
 
 
 # fmt: off

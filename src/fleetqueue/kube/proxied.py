@@ -8,6 +8,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from fleetqueue.kube import proxy_address
 from fleetqueue.kube.connections import (
     CONNECT_SECONDS_MAX,
     KEEP_ALIVE_SECONDS,
@@ -55,9 +56,11 @@ class ProxiedSession:
                 allow_redirects=False,
             )
         except aiohttp.ClientConnectorError as error:
-            raise CannotConnect(str(error)) from error
+            raise CannotConnect(f"{told(error)} ({error.host}:{error.port})") from error
+        except ValueError:
+            raise CannotConnect(proxy_address.NO_URL) from None
         except aiohttp.ClientError as error:
-            raise Broken(str(error) or type(error).__name__) from error
+            raise Broken(told(error)) from _system_error(error)
         return ProxiedResponse(response)
 
     async def close(self) -> None:
@@ -80,7 +83,30 @@ class ProxiedResponse:
             while piece := await self._response.content.readany():
                 yield piece
         except aiohttp.ClientError as error:
-            raise Broken(str(error) or type(error).__name__) from error
+            raise Broken(told(error)) from _system_error(error)
 
     def close(self) -> None:
         self._response.close()
+
+
+def told(error: aiohttp.ClientError) -> str:
+    """The library's own text has the proxy's address, and with it the password."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered with {error.status}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection"
+    cause = _system_error(error)
+    if cause is None:
+        return type(error).__name__
+    return cause.strerror or str(cause) or type(cause).__name__
+
+
+def _system_error(error: aiohttp.ClientError) -> OSError | None:
+    """What may come along into logs."""
+    for name in ("os_error", "certificate_error"):
+        found = getattr(error, name, None)
+        if isinstance(found, OSError):
+            return found
+    if isinstance(error, OSError) and error.errno:
+        return OSError(error.errno, error.strerror)
+    return None

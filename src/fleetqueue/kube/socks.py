@@ -4,10 +4,12 @@ import asyncio
 import errno
 import socket
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from fleetqueue.kube import proxy_address
 
 VERSION = 5
 NO_AUTHENTICATION, PASSWORD = 0, 2
@@ -58,7 +60,7 @@ class _Unresolved(AbstractResolver):
 
 async def tunnel(proxy_url: str, host: str, port: int) -> socket.socket:
     """A connection to a host through the proxy."""
-    loop, proxy = asyncio.get_running_loop(), urlsplit(proxy_url)
+    loop, proxy = asyncio.get_running_loop(), proxy_address.parts_of(proxy_url)
     address = (proxy.hostname or "localhost", proxy.port or 1080)
     found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
     family, kind, protocol, _, target = found[0]

@@ -7,8 +7,9 @@ import base64
 import ssl
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from fleetqueue.kube import proxy_address
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.connections import Broken, CannotConnect, Headers, why
 from fleetqueue.kube.errors import Unreachable
@@ -150,7 +151,7 @@ async def _through_proxy(
         return await asyncio.open_connection(
             sock=made, ssl=place.tls, server_hostname=name, limit=HEAD_BYTES_MAX
         )
-    proxy = urlsplit(place.proxy)
+    proxy = proxy_address.parts_of(place.proxy)
     port = proxy.port or (443 if proxy.scheme == "https" else 80)
     context = ssl.create_default_context() if proxy.scheme == "https" else None
     reader, writer = await asyncio.open_connection(
