@@ -1,5 +1,8 @@
 """The HTTP/1.1 side of the webhook server: API servers keep their connections open and post one
 review after the other, so a connection is a parser, a body and an answer, and nothing else.
+
+Anybody may reach the port: who sends more than is answered, or takes no answers, has to wait, and
+costs itself its connection.
 """
 
 import asyncio
@@ -15,8 +18,12 @@ import httptools
 IDLE_SECONDS_MAX = 120.0
 """Between two requests, and for one to arrive; API servers close theirs earlier."""
 HANDSHAKE_SECONDS_MAX = 15.0
+STALLED_SECONDS_MAX = 60.0
+"""For a client to take an answer; API servers wait half as long for one."""
 CLOSING_SECONDS_MAX = 5.0
 HEAD_BYTES_MAX = 64 * 1024
+CONNECTIONS_MAX = 1024
+"""An API server opens one for each review that it asks for at the same time."""
 HEALTH = (b"/healthz", b"/livez", b"/readyz")
 log = logging.getLogger(__name__)
 
@@ -36,11 +43,18 @@ class _Posted(NamedTuple):
 class ReviewDoor:
     """One listening address."""
 
-    def __init__(self, reply: Reply, context: ssl.SSLContext, body_bytes_max: int) -> None:
+    def __init__(
+        self,
+        reply: Reply,
+        context: ssl.SSLContext,
+        body_bytes_max: int,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
         self.port = 0
         self.reply = reply
         self.body_bytes_max = body_bytes_max
         self.connections: set[_Connection] = set()
+        self._connections_max = connections_max
         self._context = context
         self._server: asyncio.Server | None = None
 
@@ -54,6 +68,18 @@ class ReviewDoor:
             ssl_handshake_timeout=HANDSHAKE_SECONDS_MAX,
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def admit(self, connection: "_Connection") -> bool:
+        """Where there are too many, the idlest makes room; where all are at work, nobody does."""
+        if len(self.connections) >= self._connections_max:
+            idle = [each for each in self.connections if each.task is None]
+            if not idle:
+                return False
+            idlest = min(idle, key=lambda each: each.idle_since)
+            self.connections.discard(idlest)
+            idlest.transport.abort()
+        self.connections.add(connection)
+        return True
 
     async def close(self) -> None:
         """Answers that are under way are given, for a few seconds at most."""
@@ -75,6 +101,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self, door: ReviewDoor) -> None:
         self.task: asyncio.Task[None] | None = None
+        self.idle_since = 0.0
         self._door = door
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
@@ -85,14 +112,18 @@ class _Connection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._is_ending = False
+        self._room: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     # Of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self._door.connections.add(self)
-        self._wait()
+        if self._door.admit(self):
+            self._wait()
+        else:
+            self._is_ending = True
+            self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._is_ending = True
@@ -114,6 +145,14 @@ class _Connection(asyncio.Protocol):
             if self._head_bytes > HEAD_BYTES_MAX:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
+    def pause_writing(self) -> None:
+        self._room = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        room, self._room = self._room, None
+        if room is not None and not room.done():
+            room.set_result(None)
+
     # Of the parser
 
     def on_message_begin(self) -> None:
@@ -124,7 +163,7 @@ class _Connection(asyncio.Protocol):
         self._path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == b"expect":
+        if name.lower() == b"expect" and self.task is None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_headers_complete(self) -> None:
@@ -144,23 +183,30 @@ class _Connection(asyncio.Protocol):
         path = self._path.partition(b"?")[0]
         self._body = []
         keeps_alive = self._parser.should_keep_alive()
-        self._waiting.append(_Posted(self._parser.get_method(), path, body, keeps_alive))
+        asked = _Posted(self._parser.get_method(), path, body, keeps_alive)
         if self.task is None:
             self._stop_waiting()
-            self.task = self._loop.create_task(self._serve())
+            self.task = self._loop.create_task(self._serve(asked))
+        else:
+            self._waiting.append(asked)
+            self.transport.pause_reading()
 
     # Answers
 
-    async def _serve(self) -> None:
+    async def _serve(self, first: _Posted) -> None:
+        asked: _Posted | None = first
         try:
-            while self._waiting:
-                asked = self._waiting.popleft()
+            while asked is not None:
                 status, body = await self._answer(asked)
                 closes = not asked.keeps_alive or self._is_ending
                 self.transport.write(written(status, body, closes=closes))
                 if closes:
                     self.transport.close()
                     return
+                if not await self._has_room():
+                    self.transport.abort()
+                    return
+                asked = self._next()
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -169,6 +215,20 @@ class _Connection(asyncio.Protocol):
         finally:
             self.task = None
         self._wait()
+
+    def _next(self) -> _Posted | None:
+        if not self._waiting:
+            return None
+        asked = self._waiting.popleft()
+        if not self._waiting:
+            self.transport.resume_reading()
+        return asked
+
+    async def _has_room(self) -> bool:
+        """Whether the client took enough of its answers for another one, in time."""
+        if self._room is not None:
+            await asyncio.wait([self._room], timeout=STALLED_SECONDS_MAX)
+        return self._room is None
 
     async def _answer(self, asked: _Posted) -> tuple[int, bytes]:
         if asked.method == b"POST":
@@ -193,6 +253,7 @@ class _Connection(asyncio.Protocol):
 
     def _wait(self) -> None:
         self._stop_waiting()
+        self.idle_since = self._loop.time()
         self._timer = self._loop.call_later(IDLE_SECONDS_MAX, self.finish)
 
     def _stop_waiting(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.base.virtual_time import idle
 from fleetqueue.kube import review_door
 from fleetqueue.kube.review_door import ReviewDoor, _Connection
 
@@ -19,6 +20,13 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.sent = b""
         self.is_closed = False
+        self.is_read = True
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
 
     def write(self, data: Any) -> None:
         self.sent += bytes(data)
@@ -35,11 +43,18 @@ async def reply(path: str, body: bytes) -> tuple[int, bytes]:
     return (200, b'{"path":"%b","bytes":%d}' % (path.encode(), len(body)))
 
 
-def connected(body_bytes_max: int = 1000) -> tuple[_Connection, Wire, ReviewDoor]:
-    door = ReviewDoor(reply, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), body_bytes_max)
+def connected(
+    body_bytes_max: int = 1000, connections_max: int = 10
+) -> tuple[_Connection, Wire, ReviewDoor]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    door = ReviewDoor(reply, context, body_bytes_max, connections_max)
+    return *joined(door), door
+
+
+def joined(door: ReviewDoor) -> tuple[_Connection, Wire]:
     connection, wire = _Connection(door), Wire()
     connection.connection_made(wire)
-    return connection, wire, door
+    return connection, wire
 
 
 def post(path: str, body: bytes = REVIEW, *headers: str) -> bytes:
@@ -141,8 +156,7 @@ async def test_a_client_that_asks_for_it_is_left_after_the_answer() -> None:
 
 async def test_a_door_that_closes_gives_the_answers_that_are_under_way() -> None:
     busy, busy_wire, door = connected()
-    idle, idle_wire = _Connection(door), Wire()
-    idle.connection_made(idle_wire)
+    _, idle_wire = joined(door)
     busy.data_received(post("/slow"))
     await door.close()
 
@@ -160,3 +174,75 @@ async def test_a_client_that_goes_takes_its_request_along() -> None:
 
     assert not wire.sent
     assert not door.connections
+
+
+async def test_who_sends_more_than_is_answered_has_to_wait() -> None:
+    connection, wire, _ = connected()
+    connection.data_received(post("/slow"))
+    assert wire.is_read
+    connection.data_received(post("/b"))
+    assert not wire.is_read
+    await answered(connection)
+
+    assert wire.is_read
+    assert len(answers(wire)) == 2
+
+
+async def test_no_answer_is_given_before_the_one_before_is_taken() -> None:
+    connection, wire, _ = connected()
+    connection.pause_writing()
+    connection.data_received(post("/a") + post("/b"))
+    await idle()
+    assert len(answers(wire)) == 1
+
+    connection.resume_writing()
+    await answered(connection)
+    assert len(answers(wire)) == 2
+    assert not wire.is_closed
+
+
+async def test_who_takes_no_answers_loses_the_connection() -> None:
+    connection, wire, _ = connected()
+    connection.pause_writing()
+    connection.data_received(post("/a") + post("/b"))
+    await asyncio.sleep(review_door.STALLED_SECONDS_MAX)
+    await answered(connection)
+
+    assert wire.is_closed
+    assert len(answers(wire)) == 1
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /a HT", post("/a")[:-1]])
+async def test_who_never_asks_to_the_end_loses_the_connection(sent: bytes) -> None:
+    connection, wire, _ = connected()
+    connection.data_received(sent)
+    await asyncio.sleep(review_door.IDLE_SECONDS_MAX + 1)
+
+    assert wire.is_closed
+
+
+async def test_where_too_many_are_connected_the_idlest_makes_room() -> None:
+    oldest, oldest_wire, door = connected(connections_max=2)
+    await asyncio.sleep(1)
+    _, idlest_wire = joined(door)
+    await asyncio.sleep(1)
+    oldest.data_received(post("/a"))
+    await answered(oldest)
+    _, new_wire = joined(door)
+
+    assert idlest_wire.is_closed
+    assert not oldest_wire.is_closed
+    assert not new_wire.is_closed
+    assert len(door.connections) == 2
+
+
+async def test_where_too_many_are_answered_nobody_else_gets_in() -> None:
+    busy, busy_wire, door = connected(connections_max=1)
+    busy.data_received(post("/slow"))
+    late, late_wire = joined(door)
+    late.data_received(post("/a"))
+    await answered(busy)
+
+    assert len(answers(busy_wire)) == 1
+    assert late_wire.is_closed
+    assert not late_wire.sent
