@@ -3,6 +3,7 @@
 import base64
 import binascii
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,18 @@ from fleetqueue.kube.kubeconfig_entries import (
     UserEntry,
 )
 
+DEPTH_MAX = 100
+TOO_DEEP = "this is nested too deeply"
+NOT_AS_TAGGED = "a value is not what it seems to be, or what its tag says"
 E = TypeVar("E", bound=Named)
+_LOGIN = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """To Go's parser, what looks like a time is text."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
 @dataclass(frozen=True)
@@ -141,11 +153,9 @@ def load(paths: Iterable[str | os.PathLike[str]], *, must_exist: bool = False) -
 
 def parse(text: str, path: str = "") -> Kubeconfig:
     """One file. Relative paths in it are relative to the file."""
+    raw = content(text, path)
     try:
-        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        read = msgspec.convert({} if raw is None else _without_nulls(raw), KubeconfigFile)
-    except yaml.YAMLError as error:
-        raise BadKubeconfig(f"this is not YAML: {_one_line(error)}", file=path) from error
+        read = msgspec.convert({} if raw is None else raw, KubeconfigFile)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         raise BadKubeconfig(what, file=path, field=where.rstrip("`")) from error
@@ -160,6 +170,55 @@ def parse(text: str, path: str = "") -> Kubeconfig:
         current_context=read.current_context,
         files=(path,) if path else (),
     )
+
+
+def content(text: str, path: str = "") -> Any:
+    """What its YAML says. Nothing of the text is repeated where it cannot be read: any of it may be
+    a secret.
+    """
+    try:
+        if _is_too_deep(text):
+            raise BadKubeconfig(TOO_DEEP, file=path)
+        return _without_nulls(yaml.load(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise BadKubeconfig(f"this is not YAML: {_place_and_problem(error)}", file=path) from error
+    except RecursionError:
+        raise BadKubeconfig(TOO_DEEP, file=path) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise BadKubeconfig(NOT_AS_TAGGED, file=path, fix="put it in quotes") from None
+
+
+def _is_too_deep(text: str) -> bool:
+    """Known from its events alone: what makes objects of them would exhaust the stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_MAX:
+            return True
+    return False
+
+
+def problem_of(error: yaml.MarkedYAMLError) -> str:
+    """Without the tag or the name that is the problem."""
+    if isinstance(error, yaml.constructor.ConstructorError):
+        return NOT_AS_TAGGED
+    if isinstance(error, yaml.composer.ComposerError):
+        return str(error.problem or "").partition("'")[0].rstrip()
+    return error.problem or ""
+
+
+def without_login(url: str) -> str:
+    """For messages: an address may hold a user and a password."""
+    return _LOGIN.sub(r"\1", url)
+
+
+def _place_and_problem(error: yaml.YAMLError) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return _one_line(error)
+    mark = error.problem_mark or error.context_mark
+    place = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return f"{problem_of(error)}{place}"
 
 
 def _read(path: Path, *, must_exist: bool) -> str | None:
@@ -296,14 +355,16 @@ def _server(url: str, at: str) -> str:
     if "://" not in url:
         url = f"http://{url}"
     if not url.startswith(("https://", "http://")):
-        raise BadKubeconfig(f'"{url}" is not an http or https address', field=f"{at}, server")
+        raise BadKubeconfig(
+            f'"{without_login(url)}" is not an http or https address', field=f"{at}, server"
+        )
     return url.rstrip("/")
 
 
 def _proxy(url: str, at: str) -> str:
     if url and not url.startswith(("http://", "https://", "socks5://")):
         raise BadKubeconfig(
-            f'"{url}" is not the address of a proxy',
+            f'"{without_login(url)}" is not the address of a proxy',
             field=f"{at}, proxy-url",
             fix="give an http://, https:// or socks5:// address",
         )

@@ -77,7 +77,8 @@ def _parsed(content: bytes) -> Kubeconfig:
     except UnicodeDecodeError as error:
         raise Unsafe(f"{UNPARSED}{error}") from error
     except BadKubeconfig as error:
-        raise Unsafe(f"{UNPARSED}{_not_an_object(text) or _parser_text(error)}") from error
+        # The parser's own text may repeat what is a secret.
+        raise Unsafe(f"{UNPARSED}{_not_an_object(text) or _parser_text(error)}") from None
     if fault := usable.encoding_fault(found):
         raise Unsafe(f"{UNPARSED}{fault}")
     return found
@@ -86,8 +87,8 @@ def _parsed(content: bytes) -> Kubeconfig:
 def _not_an_object(text: str) -> str:
     """What Go says of YAML that is something else; "" where it is none at all, or an object."""
     try:
-        kind = _KINDS.get(type(yaml.safe_load(text)))
-    except yaml.YAMLError:
+        kind = _KINDS.get(type(kubeconfig.content(text)))
+    except BadKubeconfig:
         return ""
     return NO_OBJECT.format(kind) if kind else ""
 
@@ -155,7 +156,8 @@ def _current(found: Kubeconfig) -> ContextEntry:
 
 def _is_trusted_host(server: str) -> bool:
     try:
-        host = (urlsplit(server).hostname or "").lower()
+        parts = urlsplit(server)
+        host, _ = (parts.hostname or "").lower(), parts.port
     except ValueError:
         return False
     try:
@@ -174,4 +176,5 @@ def _parser_text(error: Exception) -> str:
     line = next((mark.line for mark in marks if mark is not None and mark.line), 0)
     if line and isinstance(cause, yaml.scanner.ScannerError):
         line += 1
-    return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"
+    problem = kubeconfig.problem_of(cause)
+    return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"

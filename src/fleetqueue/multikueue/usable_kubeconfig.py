@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from fleetqueue.api.field_errors import aggregate
-from fleetqueue.kube.kubeconfig import Kubeconfig
+from fleetqueue.kube.kubeconfig import Kubeconfig, without_login
 from fleetqueue.kube.kubeconfig_entries import ClusterEntry, ExecConfig, UserEntry
 
 PROXIES = ("http", "https", "socks5")
@@ -67,7 +67,7 @@ def _of_plugin(name: str, plugin: ExecConfig) -> Iterator[str]:
 
 
 def _of_cluster(name: str, cluster: ClusterEntry) -> Iterable[str]:
-    url = cluster.proxy_url
+    url = without_login(cluster.proxy_url)
     if not url:
         return []
     try:

@@ -1,6 +1,7 @@
 """Which kubeconfigs are taken, and what is said of the others."""
 
 import base64
+import traceback
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from fleetqueue.multikueue.secure_kubeconfig import NO_OBJECT, NOTHING_SAID, UNP
 
 INVALID = "invalid configuration: "
 PLUGINS = "client.authentication.k8s.io"
+SECRET = "hunter2"
 DATA = base64.b64encode(b"pem").decode()
 
 
@@ -104,6 +106,18 @@ REFUSED = {
     "a strange proxy":      (config(cluster={"proxy-url": "nonsense"}),
                              f"{INVALID}invalid 'proxy-url' \"nonsense\" for cluster \"c\":"
                              ' unsupported scheme "", must be http, https, or socks5'),
+    "a proxy's password":   (config(cluster={"proxy-url": f"socks5h://bob:{SECRET}@proxy:1080"}),
+                             f"{INVALID}invalid 'proxy-url' \"socks5h://proxy:1080\" for cluster"
+                             ' "c": unsupported scheme "socks5h", must be http, https, or socks5'),
+    "one without a scheme": (config(cluster={"proxy-url": f"bob:{SECRET}@proxy:1080"}),
+                             f"{INVALID}invalid 'proxy-url' \"proxy:1080\" for cluster \"c\":"),
+    "half a proxy with it": (config(cluster={"proxy-url": f"http://bob:{SECRET}@[fd00::1"}),
+                             f"{INVALID}invalid 'proxy-url' \"http://[fd00::1\" for cluster \"c\":"
+                             " could not parse: http://[fd00::1"),
+    "capitals of a proxy":  (config(cluster={"proxy-url": f"HTTP://bob:{SECRET}@proxy:1080"}),
+                             '"HTTP://proxy:1080" is not the address of a proxy'),
+    "a server's password":  (config(cluster={"server": f"ftp://bob:{SECRET}@worker:6443"}),
+                             '"ftp://worker:6443" is not an http or https address'),
     "half a proxy":         (config(cluster={"proxy-url": "http://[fd00::1"}),
                              f"{INVALID}invalid 'proxy-url' \"http://[fd00::1\" for cluster \"c\":"
                              " could not parse: http://[fd00::1"),
@@ -125,6 +139,8 @@ REFUSED = {
     "a strange host":       (config(cluster={"server": "https://a_b:6443"}),
                              "untrusted server endpoint"),
     "no host":              (config(cluster={"server": "https://:6443"}),
+                             "untrusted server endpoint"),
+    "no port":              (config(cluster={"server": f"https://worker:{SECRET}"}),
                              "untrusted server endpoint"),
     "half an address":      (config(cluster={"server": "https://[fd00::1"}),
                              "untrusted server endpoint"),
@@ -197,3 +213,38 @@ def test_what_is_refused(content: bytes, text: str) -> None:
         secure_kubeconfig.read(content)
 
     assert str(refused.value).startswith(text)
+    assert SECRET not in str(refused.value)
+
+
+# fmt: off
+UNREADABLE = {
+    "a tag":            f"!{SECRET}",
+    "an alias":         f"*{SECRET}",
+    "no number":        f"!!int {SECRET}",
+    "no fraction":      f"!!float {SECRET}",
+    "no truth":         f"!!bool {SECRET}",
+    "no base64":        f"!!binary {SECRET}\u00e9",
+    "an empty number":  "!!int ''",
+    "no binary number": "0b_",
+    "a long number":    "9" * 5000,
+    "no map to merge":  f"\n      <<: {SECRET}",
+    "deep nesting":     "[" * 500_000,
+    "itself":           "&a [*a]",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("token", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_cannot_be_read_is_refused_and_not_repeated(token: str) -> None:
+    with pytest.raises(Unsafe) as refused:
+        secure_kubeconfig.read(config(user={"token": "TOKEN"}).replace(b"TOKEN", token.encode()))
+
+    assert str(refused.value).startswith(UNPARSED)
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("token", ["2001-01-01", "2001-99-99", "2001-01-01T00:00:00Z"])
+def test_what_looks_like_a_time_is_text(token: str) -> None:
+    content = config(user={"token": "TOKEN"}).replace(b"TOKEN", token.encode())
+
+    assert secure_kubeconfig.read(content).token == token
