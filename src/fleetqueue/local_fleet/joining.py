@@ -1,10 +1,12 @@
 """Joins a worker to a manager: an account there, a kubeconfig here, a MultiKueueCluster."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import AlreadyExists, NotFound
 from fleetqueue.kube.resources import NAMESPACES, Object, Resource, uid_of
+from fleetqueue.kube.subresources import SERVICE_ACCOUNTS
 from fleetqueue.local_fleet.account_tokens import token_of
 from fleetqueue.multikueue import kinds, worker_access
 
@@ -34,6 +36,26 @@ async def make_account(worker: Client, server: str, jobs: Iterable[Resource]) ->
     """The kubeconfig by which the manager gets in."""
     for obj in worker_access.objects(jobs):
         await ensure(worker, obj, force=obj["kind"] == "ClusterRole")
+    return await _kubeconfig(worker, server)
+
+
+async def renew_account(worker: Client, server: str) -> str:
+    """As `make_account` after it; what was given out before lets nobody in any more. A token says
+    no more than names and the uid of its account: for the same one, a new Secret would get the
+    same token again.
+    """
+    for kind, name in (
+        (kinds.SECRET, worker_access.TOKEN),
+        (SERVICE_ACCOUNTS, worker_access.ACCOUNT),
+    ):
+        with suppress(NotFound):
+            await worker.delete(kind, name, worker_access.NAMESPACE)
+    account = await worker.create(worker_access.account(), field_manager=MANAGER)
+    await worker.create(worker_access.token_secret(uid_of(account)), field_manager=MANAGER)
+    return await _kubeconfig(worker, server)
+
+
+async def _kubeconfig(worker: Client, server: str) -> str:
     token, authority = await token_of(
         worker,
         worker_access.TOKEN,

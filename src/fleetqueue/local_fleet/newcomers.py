@@ -58,6 +58,8 @@ async def join(
     if doubt and is_near:
         raise UserError(f"{doubt}: say with --server where the manager reaches the worker")
     had = next((each for each in known if each.name == newcomer.name), None)
+    if had is not None:
+        text = await joining.renew_account(newcomer.client, newcomer.server)
     name = joining.secret_of(newcomer.name) if had is None else had.secret
     secret = worker_access.secret(name, text, uid=uid)
     await joining.register(manager, newcomer.name, secret, newcomer.labels)

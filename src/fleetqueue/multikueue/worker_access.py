@@ -21,6 +21,7 @@ WRAPPED = ["configmaps", "persistentvolumeclaims", "podtemplates", "services"]
 """What people put into AppWrappers beside jobs."""
 _RBAC = "rbac.authorization.k8s.io"
 _KUEUE = "kueue.x-k8s.io"
+_ACCOUNT_MARK = "kubernetes.io/service-account"
 
 Rule = dict[str, Any]
 
@@ -60,10 +61,9 @@ def objects(jobs: Iterable[Resource], *, reaches_pods: bool = True) -> list[Obje
     """What is made on the worker, in this order; a controller there fills in the token."""
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
     role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": ROLE}
-    account = {"kubernetes.io/service-account.name": ACCOUNT}
     return [
         _named("v1", "Namespace", NAMESPACE),
-        _named("v1", "ServiceAccount", ACCOUNT, NAMESPACE),
+        account(),
         {
             **_named(f"{_RBAC}/v1", "ClusterRole", ROLE),
             "rules": rules(jobs, reaches_pods=reaches_pods),
@@ -73,11 +73,23 @@ def objects(jobs: Iterable[Resource], *, reaches_pods: bool = True) -> list[Obje
             "roleRef": role,
             "subjects": [subject],
         },
-        {
-            **_named("v1", "Secret", TOKEN, NAMESPACE, annotations=account),
-            "type": "kubernetes.io/service-account-token",
-        },
+        token_secret(),
     ]
+
+
+def account() -> Object:
+    return _named("v1", "ServiceAccount", ACCOUNT, NAMESPACE)
+
+
+def token_secret(account_uid: str = "") -> Object:
+    """For the account of that uid alone, where one is given."""
+    annotations = {f"{_ACCOUNT_MARK}.name": ACCOUNT}
+    if account_uid:
+        annotations[f"{_ACCOUNT_MARK}.uid"] = account_uid
+    return {
+        **_named("v1", "Secret", TOKEN, NAMESPACE, annotations=annotations),
+        "type": f"{_ACCOUNT_MARK}-token",
+    }
 
 
 def kubeconfig(server: str, authority: bytes, token: str) -> str:

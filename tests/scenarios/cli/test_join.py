@@ -8,31 +8,41 @@ from tests.support import dispatching
 from tests.support.dispatching import NOBODY, TOKEN, Dispatching, server_of
 
 from fleetqueue.api.kueue.labels import CLUSTER_UID
+from fleetqueue.apiserver.keepers.legacy_tokens import LegacyTokenKeeper
+from fleetqueue.apiserver.request import Request
 from fleetqueue.errors import UserError
 from fleetqueue.kube.resources import Object
 from fleetqueue.local_fleet import joining, newcomers
 from fleetqueue.local_fleet.newcomers import Joined, Newcomer
 from fleetqueue.multikueue import kinds, worker_access
 from fleetqueue.runtime.kinds import JOB
-from fleetqueue.testing import Fleet, named, namespace
+from fleetqueue.testing import Fleet, FleetCluster, named, namespace
 
 pytestmark = pytest.mark.rule("RBAC-1")
 
 
 @pytest.fixture
 async def world(fleet: Fleet) -> AsyncIterator[Dispatching]:
-    """On its workers somebody else fills in the tokens: those that the links accept."""
+    """On its workers somebody else filled in the tokens: those that the links accept."""
     async with await dispatching.start(fleet) as made:
         for name, worker in made.workers.items():
             data = {"token": encoded(TOKEN + name), "ca.crt": encoded("an authority")}
             space = worker_access.NAMESPACE
             await worker.client.create(namespace(space))
             await worker.client.create(named("Secret", "v1", worker_access.TOKEN, space, data=data))
+            give_authority(worker.cluster)
         yield made
 
 
 def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+def give_authority(cluster: FleetCluster) -> None:
+    """Its server fills in tokens that are asked for from now on."""
+    for keeper in cluster.instance._keepers:
+        if isinstance(keeper, LegacyTokenKeeper):
+            keeper._authority = b"an authority"
 
 
 async def join(
@@ -54,6 +64,18 @@ async def secret_of(world: Dispatching, worker: str) -> Object:
     return await world.manager.client.get(kinds.SECRET, name, dispatching.SYSTEM)
 
 
+async def token_of(world: Dispatching, worker: str) -> str:
+    client = world.workers[worker].client
+    found = await client.get(kinds.SECRET, worker_access.TOKEN, worker_access.NAMESPACE)
+    return base64.b64decode(found["data"]["token"]).decode()
+
+
+async def status_for(world: Dispatching, worker: str, token: str) -> int:
+    """What the server of the worker says to who shows that token."""
+    asked = Request("GET", "/version", headers={"authorization": f"Bearer {token}"})
+    return (await world.workers[worker].cluster.instance.handle(asked)).status
+
+
 async def test_the_secret_says_which_cluster_it_is(world: Dispatching) -> None:
     joined = await join(world, "worker1")
     await world.passes(seconds=60)
@@ -73,6 +95,37 @@ async def test_a_cluster_may_join_again_under_its_name(world: Dispatching) -> No
     joined = await join(world, "worker1", server=NOBODY, is_near=False)
 
     assert not joined.is_new
+
+
+async def test_to_join_again_renews_the_token(world: Dispatching) -> None:
+    given = []
+    for _ in range(3):
+        await join(world, "worker1")
+        given.append(await token_of(world, "worker1"))
+        world.links["worker1"].token = given[-1]
+        kubeconfig = base64.b64decode((await secret_of(world, "worker1"))["data"]["kubeconfig"])
+        assert f"token: {given[-1]}" in kubeconfig.decode()
+    await world.passes(seconds=60)
+
+    _, before, now = given
+    assert await status_for(world, "worker1", before) == 401
+    assert await status_for(world, "worker1", now) == 200
+    active = await world.activity("worker1")
+    assert active is not None
+    assert active[0] == "True"
+
+
+async def test_a_token_is_not_renewed_for_an_address_that_leads_nowhere(
+    world: Dispatching,
+) -> None:
+    await join(world, "worker1")
+    before = await secret_of(world, "worker1")
+
+    with pytest.raises(UserError):
+        await join(world, "worker1", server=NOBODY)
+
+    assert await token_of(world, "worker1") == TOKEN + "worker1"
+    assert await secret_of(world, "worker1") == before
 
 
 async def test_a_name_of_another_cluster_is_refused(world: Dispatching) -> None:
