@@ -10,10 +10,10 @@ from typing import Any
 
 from fleetqueue.api.kueue.config.types import AccessProvider, ExecConfig
 from fleetqueue.kube import kubeconfig_entries as entries
+from fleetqueue.kube import secure_kubeconfig
 from fleetqueue.kube.kubeconfig import Access, Material
 from fleetqueue.kube.resources import Object
-from fleetqueue.multikueue import secure_kubeconfig
-from fleetqueue.multikueue.secure_kubeconfig import Unsafe
+from fleetqueue.kube.secure_kubeconfig import Unsafe
 
 BAD_KUBECONFIG = "BadKubeConfig"
 INSECURE = "InsecureKubeConfig"

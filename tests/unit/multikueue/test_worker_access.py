@@ -7,8 +7,8 @@ import pytest
 from fleetqueue.base import documents
 from fleetqueue.jobs import registry
 from fleetqueue.kube.resources import Resource
+from fleetqueue.kube.secure_kubeconfig import read
 from fleetqueue.multikueue import worker_access
-from fleetqueue.multikueue.secure_kubeconfig import read
 
 EVERY = [kind.resource for kind in registry.all_kinds()]
 

@@ -10,10 +10,10 @@ import msgspec
 import yaml
 
 from fleetqueue.kube import kubeconfig
+from fleetqueue.kube import usable_kubeconfig as usable
 from fleetqueue.kube.errors import BadKubeconfig
 from fleetqueue.kube.kubeconfig import Access, Kubeconfig
 from fleetqueue.kube.kubeconfig_entries import ContextEntry, UserEntry
-from fleetqueue.multikueue import usable_kubeconfig as usable
 
 UNPARSED = "failed to parse kubeconfig(apiconfig): "
 NOTHING_SAID = (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fleetqueue.multikueue import secure_kubeconfig
-from fleetqueue.multikueue.secure_kubeconfig import NO_OBJECT, NOTHING_SAID, UNPARSED, Unsafe
+from fleetqueue.kube import secure_kubeconfig
+from fleetqueue.kube.secure_kubeconfig import NO_OBJECT, NOTHING_SAID, UNPARSED, Unsafe
 
 INVALID = "invalid configuration: "
 PLUGINS = "client.authentication.k8s.io"
