@@ -1,5 +1,6 @@
 """Reads a kubeconfig of which nothing may point outside of itself: whoever writes one must not
-make the manager read files, run programs or trust whom it should not.
+make its reader, a manager, a member's agent or a person, read files, run programs or trust whom
+they should not.
 """
 
 import ipaddress

@@ -1,12 +1,10 @@
 """What a manager knows of its workers: the Secret of each, where it leads, and to which cluster."""
 
-import base64
 from dataclasses import dataclass
 
 from fleetqueue.api.kueue.labels import CLUSTER_UID
-from fleetqueue.kube import kubeconfig
 from fleetqueue.kube.client import Client
-from fleetqueue.kube.errors import BadKubeconfig, NotFound
+from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.resources import Object
 from fleetqueue.multikueue import credentials, kinds, worker_access
@@ -22,7 +20,7 @@ class KnownWorker:
     uid: str = ""
     """Of the cluster; "" where nobody noted it."""
     access: Access | None = None
-    """None where there is no kubeconfig, or none that can be read."""
+    """None where there is no kubeconfig, or none that the manager itself would use."""
 
     @property
     def server(self) -> str:
@@ -55,12 +53,6 @@ async def known_worker(
     except NotFound:
         return KnownWorker(name, secret)
     uid = (found["metadata"].get("annotations") or {}).get(CLUSTER_UID) or ""
-    return KnownWorker(name, secret, uid, _access(found))
-
-
-def _access(secret: Object) -> Access | None:
-    data = (secret.get("data") or {}).get(credentials.SECRET_KEY) or ""
-    try:
-        return kubeconfig.parse(base64.b64decode(data).decode()).access()
-    except (BadKubeconfig, ValueError):
-        return None
+    loaded = credentials.from_secret(secret, found)
+    access = loaded.access if isinstance(loaded, credentials.Found) else None
+    return KnownWorker(name, secret, uid, access)

@@ -7,6 +7,8 @@ from tests.support import dispatching
 from tests.support.dispatching import CONFIG, Dispatching, job
 
 from fleetqueue.errors import UserError
+from fleetqueue.kube.client import Client
+from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.local_fleet import leaving
 from fleetqueue.multikueue import kinds
 from fleetqueue.runtime.kinds import JOB
@@ -89,6 +91,25 @@ async def test_finished_jobs_hold_nobody(world: Dispatching) -> None:
     await world.passes(seconds=30)
 
     assert len(await leave(world)) == 2
+
+
+async def test_a_secret_that_names_a_program_makes_nobody_run_it(world: Dispatching) -> None:
+    api = "client.authentication.k8s.io/v1"
+    program = f"exec: {{command: x, apiVersion: {api}, interactiveMode: Never}}"
+    text = dispatching.kubeconfig("worker1").replace("token: token-of-worker1", program)
+    data = dispatching.kubeconfig_secret("worker1", text)["data"]
+    name = dispatching.secret_name("worker1")
+    await world.manager.client.patch(kinds.SECRET, name, {"data": data}, dispatching.SYSTEM)
+    opened: list[Access] = []
+
+    def connect(access: Access) -> Client:
+        opened.append(access)
+        return world.connect(access)
+
+    # The manager has not looked at the Secret yet.
+    await leaving.leave(world.manager.client, "worker1", CONFIG, connect, is_forced=True)
+
+    assert opened == []
 
 
 async def test_of_the_last_worker_nothing_is_taken_back(world: Dispatching) -> None:

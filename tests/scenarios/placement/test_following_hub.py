@@ -126,6 +126,18 @@ async def test_a_secret_that_cannot_be_read_is_tried_again(fleet: Fleet) -> None
     assert await has_joined(world, ONE)
 
 
+async def test_a_secret_that_names_a_program_makes_nobody_run_it(fleet: Fleet) -> None:
+    world, side, asked = await start(fleet)
+    api = "client.authentication.k8s.io/v1"
+    program = f"exec: {{command: x, apiVersion: {api}, interactiveMode: Never}}"
+    unsafe = kubeconfig("https://hub").replace("token: t", program)
+
+    await side.create(access.hub_secret(HubAccess(ONE, unsafe)))
+    await world.passes(seconds=20)
+
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     "data", [{}, {access.NAME: "!!"}, {access.NAME: "", access.KUBECONFIG: ""}]
 )

@@ -21,7 +21,8 @@ CLEAN_UP = (
 @click.command(
     help="Take a cluster off the workers of a manager.\n\n"
     "What it runs for the manager is ended there and sent elsewhere; while it is out of reach, "
-    "that takes --force. The account on the worker stays; the last lines say how to remove it.\n\n"
+    "that takes --force. The account on the worker stays, and lets in who has its token; the last "
+    "lines say how to remove it.\n\n"
     "With --fleet it leaves the hub as a member; what was placed on it stays there."
 )
 @click.argument("name")

@@ -14,16 +14,19 @@ from fleetqueue.errors import FleetqueueError
 from fleetqueue.fleet import access
 from fleetqueue.fleet.access import HubAccess
 from fleetqueue.fleet.settings import MemberSettings
-from fleetqueue.kube import kubeconfig
+from fleetqueue.kube import secure_kubeconfig
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
+from fleetqueue.kube.errors import BadKubeconfig
+from fleetqueue.kube.kubeconfig import Access
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import SECRETS, Object
+from fleetqueue.kube.secure_kubeconfig import Unsafe
 from fleetqueue.metrics.registry import Metrics
 
 AGAIN_SECONDS = 5.0
 """How soon an agent that failed is started again."""
-Connect = Callable[[kubeconfig.Access], Client]
+Connect = Callable[[Access], Client]
 log = logging.getLogger(__name__)
 
 
@@ -81,13 +84,22 @@ class HubFollower:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _run_agent(self, hub: HubAccess) -> None:
-        client = self._connect(kubeconfig.parse(hub.kubeconfig).access())
+        client = self._connect(_access(hub))
         try:
             settings = replace(self._settings, name=hub.name)
             member = self._make_member()
             await run(client, member, settings, self._metrics, self._cluster.random)
         finally:
             await client.close()
+
+
+def _access(hub: HubAccess) -> Access:
+    """Whoever writes the Secret must not make the agent run programs or read files."""
+    try:
+        return secure_kubeconfig.read(hub.kubeconfig.encode())
+    except Unsafe as error:
+        where = f"in the Secret {SYSTEM_NAMESPACE}/{access.HUB_SECRET}"
+        raise BadKubeconfig(str(error), file=where) from None
 
 
 async def run(
