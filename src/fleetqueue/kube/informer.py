@@ -132,6 +132,8 @@ class Informer(Generic[T]):
         self._transform = transform
         self._listeners: list[Changed[T]] = []
         self._incoming: dict[Key, T] | None = None
+        self._is_listing = False
+        """A list is under way, from the moment it is asked for until it is taken in."""
         self._own: set[Key] = set()
         """Keys that we have written since the list that is under way was asked for."""
         self._gone: Remembered[bool] = Remembered()
@@ -217,13 +219,13 @@ class Informer(Generic[T]):
         elsewhere = bool(self.namespace) and key.namespace != self.namespace
         is_doubtful = self._is_partial and not belongs and self.store.get(key) is None
         if not elsewhere and not is_doubtful:
-            self._own.add(key)
+            self._note_own(key)
             self._apply(self._transform(obj) if self._transform else obj)
 
     def accept_deleted(self, key: Key, uid: str) -> None:
         """Takes in that a delete of ours has removed this very object."""
         held = self.store.get(key)
-        self._own.add(key)
+        self._note_own(key)
         self._gone.put(uid, True)
         if held is not None and _uid(held) == uid:
             self._floors.put(key, _revision(held))
@@ -282,9 +284,15 @@ class Informer(Generic[T]):
         self.store.remove(key)
         self._tell(held, None)
 
+    def _note_own(self, key: Key) -> None:
+        """For the list that is under way; no other asks for it."""
+        if self._is_listing:
+            self._own.add(key)
+
     def _begin(self) -> None:
         """The server answers from now on: all that was written until now will be in the answer."""
         self._incoming = {}
+        self._is_listing = True
         self._own.clear()
         self._gone.clear()
         self._floors.clear()
@@ -309,6 +317,8 @@ class Informer(Generic[T]):
                 self._apply(obj)
             elif held is None or _version(obj) != _version(held):
                 self._put(key, obj)
+        self._is_listing = False
+        self._own.clear()
         self._synced.set()
 
     def _tell(self, old: T | None, new: T | None) -> None:

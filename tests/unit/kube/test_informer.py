@@ -139,6 +139,24 @@ async def test_a_list_that_was_asked_for_before_our_write_does_not_undo_it(
     assert informer.get("doomed", "ns") is None
 
 
+async def test_own_writes_are_kept_in_mind_only_while_a_list_is_under_way(
+    informer: Informer[Any],
+) -> None:
+    informer.accept(obj(2, name="early"))
+    assert not informer._own
+    informer.handle(watch.InitBegin())
+    informer.accept(obj(8))
+    informer.accept_deleted(Key("ns", "early"), "u")
+    assert informer._own == {A, Key("ns", "early")}
+    informer.handle(watch.InitDone("7"))
+    assert not informer._own
+
+    informer.accept(obj(9))
+    informer.accept_deleted(A, "u")
+
+    assert not informer._own
+
+
 async def test_a_list_of_a_restored_server_is_the_truth(
     informer: Informer[Any], heard: list[str]
 ) -> None:
