@@ -38,6 +38,8 @@ class Store(Generic[T]):
 
     def __init__(self, indexes: Mapping[str, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Key, T] = {}
+        self._spaces: dict[str, dict[Key, None]] = {}
+        """Keys by namespace, in the order in which they came."""
         self._functions = dict(indexes or {})
         self._entries: dict[str, dict[Hashable, dict[Key, None]]] = {
             name: {} for name in self._functions
@@ -49,13 +51,13 @@ class Store(Generic[T]):
     def all(self, namespace: str = "") -> list[T]:
         if not namespace:
             return list(self._objects.values())
-        return [obj for key, obj in list(self._objects.items()) if key.namespace == namespace]
+        return self._held(self._spaces.get(namespace))
 
     def by_index(self, name: str, value: Hashable) -> list[T]:
-        entries = self._entries[name].get(value)
-        if not entries:
-            return []
-        found = map(self._objects.get, list(entries))
+        return self._held(self._entries[name].get(value))
+
+    def _held(self, keys: Mapping[Key, None] | None) -> list[T]:
+        found = map(self._objects.get, list(keys or ()))
         return [obj for obj in found if obj is not None]
 
     def all_keys(self) -> list[Key]:
@@ -70,6 +72,8 @@ class Store(Generic[T]):
         if old is not None:
             self._leave_indexes(key, old)
         self._objects[key] = obj
+        if old is None and key.namespace:
+            self._spaces.setdefault(key.namespace, {})[key] = None
         for name, function in self._functions.items():
             for value in function(obj):
                 self._entries[name].setdefault(value, {})[key] = None
@@ -79,6 +83,7 @@ class Store(Generic[T]):
         old = self._objects.pop(key, None)
         if old is not None:
             self._leave_indexes(key, old)
+            _discard(self._spaces, key.namespace, key)
         return old
 
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
@@ -93,11 +98,7 @@ class Store(Generic[T]):
         for name, function in self._functions.items():
             entries = self._entries[name]
             for value in function(old):
-                keys = entries.get(value)
-                if keys is not None:
-                    keys.pop(key, None)
-                    if not keys:
-                        del entries[value]
+                _discard(entries, value, key)
 
 
 class Informer(Generic[T]):
@@ -335,6 +336,15 @@ class Informer(Generic[T]):
             listener(old, new)
         except Exception:
             log.exception("a listener failed: kind=%s", resources.resource_of(self.kind))
+
+
+def _discard(entries: dict[Any, dict[Key, None]], value: Hashable, key: Key) -> None:
+    """Leaves nothing empty behind."""
+    keys = entries.get(value)
+    if keys is not None:
+        keys.pop(key, None)
+        if not keys:
+            del entries[value]
 
 
 def _key(obj: Any) -> Key:

@@ -307,6 +307,25 @@ def test_an_index_follows_its_objects() -> None:
     assert len(store.by_index("count", 1)) == 1
 
 
+def test_the_objects_of_a_namespace_are_found_by_it_in_the_order_in_which_they_came() -> None:
+    store: Store[str] = Store()
+    keys = [Key("ns", "b"), Key("other", "b"), Key("ns", "a"), Key("", "a"), Key("ns", "c")]
+    for key in keys:
+        store.put(key, f"{key.namespace}/{key.name}")
+    assert store.all("ns") == ["ns/b", "ns/a", "ns/c"]
+
+    store.put(Key("ns", "b"), "changed")
+    store.remove(Key("ns", "a"))
+    store.put(Key("ns", "a"), "back")
+    assert store.all("ns") == ["changed", "ns/c", "back"]
+    assert store.all() == ["changed", "other/b", "/a", "ns/c", "back"]
+
+    for key in keys:
+        store.remove(key)
+    assert store.all("ns") == []
+    assert store._spaces == {}, "a namespace of which nothing is left"
+
+
 # fmt: off
 ANSWERS = {
     "a status": ({"kind": "Status", "details": {"uid": "u"}}, "u"),
