@@ -105,6 +105,9 @@ class Connection:
             return None
         return cache.store.by_index(SPACES, namespace) if namespace else cache.store.all()
 
+    def queue(self, kind: Resource, key: Key) -> Object | None:
+        return self.mirror(kind, key)
+
     @property
     def client(self) -> Client:
         """For what has no cache here, such as pods; raises where it is not connected."""

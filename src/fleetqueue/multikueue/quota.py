@@ -2,7 +2,7 @@
 that is asked for, and compared where it is not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from fleetqueue.api.kueue.labels import QUOTA_BY_FLAVOR
 from fleetqueue.api.meta import Key
 from fleetqueue.api.quantity import Quantity
-from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.resources import Object
 from fleetqueue.queueing.amounts import FlavorResource
 
 CONDITION = "MultiKueueManagerQuotaAutomation"
@@ -20,6 +20,7 @@ FACTOR = 2
 Sums = Mapping[FlavorResource, Quantity]
 Told = tuple[bool, str, str]
 """Status, reason and message of a condition."""
+Find = Callable[[Key], Object | None]
 _ZERO = Quantity()
 _LIMITS = ("borrowingLimit", "lendingLimit")
 
@@ -90,13 +91,14 @@ def automate(queue: Object, config: Object | None, workers: Iterable[Sums]) -> A
     return Automation(AUTOMATED, made, _limits(groups))
 
 
-def sums_of(keys: AbstractSet[Key], local: Iterable[Object], queues: Iterable[Object]) -> Sums:
+def sums_of(keys: AbstractSet[Key], local: Find, queue: Find) -> Sums:
     """What one worker has: the nominal quota of each ClusterQueue that one of these LocalQueues
     there leads to, each queue once.
     """
-    names = {str((each.get("spec") or {}).get("clusterQueue")) for each in local
-             if key_of(each) in keys}  # fmt: skip
-    return added(_nominal(each) for each in queues if key_of(each).name in names)
+    leading = [found for key in keys if (found := local(key)) is not None]
+    names = {str((each.get("spec") or {}).get("clusterQueue")) for each in leading}
+    held = (queue(Key("", name)) for name in sorted(names))
+    return added(_nominal(each) for each in held if each is not None)
 
 
 def added(parts: Iterable[Sums]) -> dict[FlavorResource, Quantity]:

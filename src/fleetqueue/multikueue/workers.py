@@ -49,6 +49,9 @@ class Worker(Protocol):
         followed.
         """
 
+    def queue(self, kind: Resource, key: Key) -> Object | None:
+        """One of them."""
+
     async def read(self, kind: Resource, key: Key) -> Object | None:
         """From the server, whatever its origin."""
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fleetqueue.admission import kinds
+from fleetqueue.api.meta import Key
 from fleetqueue.kube.manager import Manager
-from fleetqueue.kube.resources import EVENTS, Object, Resource
+from fleetqueue.kube.resources import EVENTS, Object, Resource, key_of
 from fleetqueue.multikueue.controllers.quota import QuotaController
 from fleetqueue.multikueue.quota import CONDITION, SKEW
 from fleetqueue.testing import Fleet
@@ -29,8 +30,11 @@ class PaperWorker:
     is_connected: bool = True
     objects: dict[Resource, list[Object]] = field(default_factory=dict)
 
-    def queues(self, kind: Resource, namespace: str = "") -> Sequence[Object] | None:
-        return self.objects.get(kind)
+    def follows(self, kind: Resource) -> bool:
+        return kind in self.objects
+
+    def queue(self, kind: Resource, key: Key) -> Object | None:
+        return next((each for each in self.objects.get(kind, ()) if key_of(each) == key), None)
 
 
 class PaperWorkers:

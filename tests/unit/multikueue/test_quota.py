@@ -6,8 +6,9 @@ import pytest
 
 from fleetqueue.api.meta import Key
 from fleetqueue.api.quantity import Quantity
+from fleetqueue.kube.resources import key_of
 from fleetqueue.multikueue import quota
-from fleetqueue.multikueue.quota import Automation, Sums, automate, skew_of, sums_of
+from fleetqueue.multikueue.quota import Automation, Find, Sums, automate, skew_of, sums_of
 from support.offered import cluster_queue, local_queue, pairs
 
 Json = dict[str, Any]
@@ -26,6 +27,10 @@ def has(**flavors: str) -> Sums:
         for flavor, text in flavors.items()
         for name, amount in pairs(text).items()
     }
+
+
+def finding(*objects: Json) -> Find:
+    return {key_of(each): each for each in objects}.get
 
 
 def quotas(found: Automation) -> dict[str, dict[str, str]]:
@@ -238,16 +243,18 @@ def test_a_worker_counts_the_queues_that_our_local_queues_lead_to_there() -> Non
         local_queue("one"),
         local_queue("two", name="not-ours"),
         local_queue("three", namespace="other"),
-        local_queue("gone"),
+        local_queue("gone", name="lost"),
     ]
     queues = [
         cluster_queue("one", a="cpu=1", b="cpu=2"),
         cluster_queue("two", a="cpu=10"),
         cluster_queue("three", a="cpu=100"),
     ]
-    assert sums_of(KEYS, local, queues) == has(a="cpu=1", b="cpu=2")
-    more = KEYS | {Key("team", "not-ours")}
-    assert sums_of(more, local, queues) == has(a="cpu=11", b="cpu=2")
+    there = finding(*local), finding(*queues)
+    keys = KEYS | {Key("team", "lost")}
+    assert sums_of(keys, *there) == has(a="cpu=1", b="cpu=2")
+    more = keys | {Key("team", "not-ours")}
+    assert sums_of(more, *there) == has(a="cpu=11", b="cpu=2")
 
 
 @pytest.mark.rule("QA-3")
@@ -255,7 +262,26 @@ def test_a_queue_that_two_local_queues_lead_to_is_counted_once() -> None:
     local = [local_queue("one"), local_queue("one", name="second")]
     keys = KEYS | {Key("team", "second")}
 
-    assert sums_of(keys, local, [cluster_queue("one", a="cpu=5")]) == has(a="cpu=5")
+    there = finding(*local), finding(cluster_queue("one", a="cpu=5"))
+    assert sums_of(keys, *there) == has(a="cpu=5")
+
+
+@pytest.mark.rule("QA-3")
+def test_of_a_worker_with_many_queues_only_those_that_count_are_looked_at() -> None:
+    looked_at: list[Key] = []
+
+    def noting(*objects: Json) -> Find:
+        def find(key: Key) -> Json | None:
+            looked_at.append(key)
+            return finding(*objects)(key)
+
+        return find
+
+    local = noting(local_queue("one"), local_queue("two", name="other"))
+    queue = noting(cluster_queue("one", a="cpu=1"), cluster_queue("two", a="cpu=1"))
+
+    assert sums_of(KEYS, local, queue) == has(a="cpu=1")
+    assert looked_at == [*KEYS, Key("", "one")]
 
 
 # fmt: off

@@ -3,6 +3,7 @@ is asked for, and says where the two are far apart.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from fleetqueue.api.kueue import admission_status as status
@@ -21,6 +22,7 @@ from fleetqueue.multikueue.workers import Workers
 
 NAME = "multikueue-quota-controller"
 BATCH_SECONDS_MIN = 1.0
+QUEUES = (kinds.LOCAL_QUEUE, kinds.CLUSTER_QUEUE)
 QUEUES_OF_CHECK = Index(kinds.CLUSTER_QUEUE, "admission checks", lambda queue: _checks_of(queue))
 LOCAL_QUEUES_OF = Index(kinds.LOCAL_QUEUE, "cluster queue", lambda local: [_queue_of(local)])
 Reading = tuple[str, tuple[str, ...], float]
@@ -69,9 +71,7 @@ class QuotaController(Framed):
         """Lets workers, and changes of their queues, wake the queues that count on them."""
 
         def on_change(worker: str, kind: Resource, obj: Object) -> None:
-            if kind in (kinds.CLUSTER_QUEUE, kinds.LOCAL_QUEUE) and self._is_news(
-                worker, kind, obj
-            ):
+            if kind in QUEUES and self._is_news(worker, kind, obj):
                 on_state(worker)
 
         def on_state(worker: str) -> None:
@@ -128,10 +128,9 @@ class QuotaController(Framed):
         worker = self._workers.get(name)
         if worker is None or not worker.is_connected:
             return None
-        local, queues = worker.queues(kinds.LOCAL_QUEUE), worker.queues(kinds.CLUSTER_QUEUE)
-        if local is None or queues is None:
+        if not all(map(worker.follows, QUEUES)):
             return None
-        return quota.sums_of(keys, local, queues)
+        return quota.sums_of(keys, *(partial(worker.queue, kind) for kind in QUEUES))
 
     def _say(self, look: Look, automation: quota.Told | None, skew: quota.Told | None) -> Plan:
         """The conditions as they are to be. Without the gate nothing is said of automation, nor
