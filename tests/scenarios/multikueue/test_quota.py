@@ -75,6 +75,25 @@ class PaperWorkers:
             changed = (kinds.LOCAL_QUEUE, local) if cpu is None else (kinds.CLUSTER_QUEUE, queue)
             self.on_change(name, *changed)
 
+    def lead(self, name: str, version: str) -> None:
+        """It gets a LocalQueue that leads to its queue."""
+        local = offered.local_queue(name="main", namespace="default")
+        local["metadata"] |= {"generation": 1, "resourceVersion": version, "uid": version}
+        self.known[name].objects[kinds.LOCAL_QUEUE] = [local]
+        self.on_change(name, kinds.LOCAL_QUEUE, local)
+
+    def unlead(self, name: str) -> None:
+        [local] = self.known[name].objects.pop(kinds.LOCAL_QUEUE)
+        self.known[name].objects[kinds.LOCAL_QUEUE] = []
+        self.on_change(name, kinds.LOCAL_QUEUE, local)
+
+    def come_back(self, name: str) -> None:
+        """All that it has is told again, as it was."""
+        for kind, objects in self.known[name].objects.items():
+            for each in objects:
+                self.on_change(name, kind, each)
+        self.connect(name, is_connected=True)
+
     def connect(self, name: str, is_connected: bool) -> None:
         self.known[name].is_connected = is_connected
         self.on_state(name)
@@ -290,6 +309,39 @@ async def test_limits_that_are_dropped_are_told_in_a_warning(fleet: Fleet) -> No
     assert told["type"] == "Warning"
     assert told["involvedObject"]["name"] == "queue"
     assert told["message"].endswith("removed: borrowingLimit of cpu in flavor default")
+
+
+async def test_a_queue_that_came_again_is_counted_after_its_worker_was_lost(fleet: Fleet) -> None:
+    workers = PaperWorkers(w1="10", w2="10")
+    made = await start(fleet, workers)
+    workers.lead("w1", "100")
+    workers.come_back("w1")
+    workers.unlead("w1")
+    await made.after()
+    assert await made.cpu() == "10"
+
+    workers.lead("w1", "200")
+    await made.after()
+
+    assert await made.cpu() == "20"
+
+
+async def test_what_was_seen_of_queues_goes_with_them_and_with_their_worker(fleet: Fleet) -> None:
+    workers = PaperWorkers(w1="10", w2="10")
+    made = await start(fleet, workers)
+    workers.come_back("w1")
+    workers.come_back("w2")
+    seen = made.controller._seen
+    assert {name: len(each) for name, each in seen.items()} == {"w1": 2, "w2": 2}
+
+    workers.unlead("w1")
+    assert len(seen["w1"]) == 1
+    workers.known["w2"].objects[kinds.LOCAL_QUEUE] = []
+    workers.come_back("w2")
+    assert len(seen["w2"]) == 1
+    del workers.known["w1"]
+    workers.on_state("w1")
+    assert "w1" not in seen
 
 
 @pytest.mark.rule("QA-4")

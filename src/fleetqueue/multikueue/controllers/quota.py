@@ -12,7 +12,7 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import Loop
 from fleetqueue.kube.frame import Follow, Framed, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Note, Patch, Plan, Status
-from fleetqueue.kube.resources import Object, Resource, key_of, version_of
+from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.kube.sources import Index, Source
 from fleetqueue.multikueue import checks, kinds, quota
 from fleetqueue.multikueue.controllers.check import CHECKS_OF_CONFIG, CONFIGS_OF_CLUSTER
@@ -37,8 +37,8 @@ class QuotaController(Framed):
         self._workers = workers
         self._automates = settings.gates.quota_automation
         self._batch_seconds = max(settings.batch_seconds, BATCH_SECONDS_MIN)
-        self._versions: dict[tuple[str, Resource, Key], tuple[int, str]] = {}
-        """By worker and queue there: the generation and version seen last."""
+        self._seen: dict[str, dict[tuple[Resource, Key], tuple[str, int]]] = {}
+        """By worker and queue there: the uid and generation seen last."""
         self.operator = self._operator()
         super().__init__(cluster)
 
@@ -72,9 +72,13 @@ class QuotaController(Framed):
 
         def on_change(worker: str, kind: Resource, obj: Object) -> None:
             if kind in QUEUES and self._is_news(worker, kind, obj):
-                on_state(worker)
+                wake(worker)
 
         def on_state(worker: str) -> None:
+            self._forget_gone(worker)
+            wake(worker)
+
+        def wake(worker: str) -> None:
             for key in _queues_of_worker(self._source, worker):
                 loop.queue.add_after(key, self._batch_seconds)
 
@@ -149,16 +153,26 @@ class QuotaController(Framed):
         had = (queue.get("status") or {}).get("conditions") or []
         return NOTHING if made["status"]["conditions"] == had else Plan([Status(made["status"])])
 
-    def _is_news(self, worker: str, kind: Resource, obj: Object) -> bool:
-        """A status that changed is none; the same version told again means that it went."""
-        at = (worker, kind, key_of(obj))
-        told = (int(obj["metadata"].get("generation") or 0), version_of(obj))
-        before = self._versions.get(at)
-        if before == told:
-            del self._versions[at]
+    def _is_news(self, name: str, kind: Resource, obj: Object) -> bool:
+        """A status that changed is none, nor is a queue that is told once more."""
+        worker, at = self._workers.get(name), (kind, key_of(obj))
+        if worker is None:
+            return False
+        seen = self._seen.setdefault(name, {})
+        if worker.queue(*at) is None:
+            seen.pop(at, None)
             return True
-        self._versions[at] = told
-        return before is None or before[0] != told[0]
+        told = (uid_of(obj), int(obj["metadata"].get("generation") or 0))
+        before, seen[at] = seen.get(at), told
+        return before != told
+
+    def _forget_gone(self, name: str) -> None:
+        """Queues that went while the worker was lost, and workers that are none any more."""
+        worker, seen = self._workers.get(name), self._seen.pop(name, {})
+        if worker is not None:
+            self._seen[name] = {
+                at: told for at, told in seen.items() if worker.queue(*at) is not None
+            }
 
 
 def _rewritten(queue: Object, found: quota.Automation) -> Plan:
