@@ -1,6 +1,7 @@
 """What workers have of the things that jobs name: asked for once in a while, and remembered."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
@@ -10,6 +11,8 @@ from fleetqueue.multikueue.preflight import Needed
 from fleetqueue.multikueue.workers import Worker
 
 FRESH = timedelta(seconds=30)
+KEPT = timedelta(hours=1)
+"""What nobody wanted to know again in that time is forgotten."""
 PATIENCE_SECONDS = 2.0
 """A worker that takes longer to answer is not waited for."""
 
@@ -19,8 +22,9 @@ class Stock:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, Needed], tuple[datetime, bool]] = {}
-        """By worker and thing: when that was asked, and whether it is missing."""
+        self._known: OrderedDict[tuple[str, Needed], tuple[datetime, bool]] = OrderedDict()
+        """By worker and thing, in the order in which they were asked: when that was, and whether it
+        is missing."""
 
     def lacks(self, worker: str, needed: Needed) -> bool:
         found = self._known.get((worker, needed))
@@ -36,7 +40,8 @@ class Stock:
         now = self._clock.now()
         stale = [each for each in workers if not self._is_fresh(each.name, needed, now)]
         shown = [each for each in stale if shows(each)]
-        self._known |= {(each.name, needed): (now, False) for each in shown}
+        for each in shown:
+            self._note(each.name, needed, now, is_missing=False)
         asked = [each for each in stale if each not in shown]
         await asyncio.gather(*(self._ask(needed, each, now) for each in asked))
 
@@ -52,4 +57,10 @@ class Stock:
             is_missing = False
         else:
             is_missing = found is None
-        self._known[worker.name, needed] = (now, is_missing)
+        self._note(worker.name, needed, now, is_missing)
+
+    def _note(self, worker: str, needed: Needed, now: datetime, is_missing: bool) -> None:
+        self._known[worker, needed] = (now, is_missing)
+        self._known.move_to_end((worker, needed))
+        while now - next(iter(self._known.values()))[0] > KEPT:
+            self._known.popitem(last=False)
