@@ -223,10 +223,13 @@ class Hands:
         local = [self._source.get(kinds.WORKLOAD, each.namespace, each.name) for each in others]
         return any(each is not None and component_of(each).cluster == worker.name for each in local)
 
-    async def forget(self, key: Key, adapter: Adapter, left: Sequence[Object]) -> None:
-        """A workload is gone; of the jobs it left nothing runs any more."""
+    def forget(self, key: Key) -> None:
+        """A workload is gone."""
         self._complaints.pop(key, None)
         self.errands.forget(key)
+
+    async def reset(self, adapter: Adapter, left: Sequence[Object]) -> None:
+        """Of these jobs, whose workload is gone, nothing runs any more."""
         await self._mirroring.reset(adapter, left)
 
     def clear(self, key: Key) -> None:

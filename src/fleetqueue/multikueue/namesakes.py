@@ -44,6 +44,10 @@ class Namesakes:
     def is_one(self, key: Key, copy: Object | None) -> bool:
         return copy is not None and uid_of(copy) in self._stale.get(key, ())
 
+    def knows(self, key: Key) -> bool:
+        """Whether it was ever looked at."""
+        return key in self._uids
+
     def forget(self, key: Key) -> None:
         for known in (self._uids, self._stale, self._lost):
             known.pop(key, None)

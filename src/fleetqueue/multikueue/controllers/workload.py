@@ -149,7 +149,13 @@ class DispatchController(Controller[Any]):
         self._workers.listen(on_change, on_state)
 
     def wanted(self, old: Object | None, new: Object | None, /) -> bool:
-        return any(each is not None and status.checks_of(each) for each in (old, new))
+        if any(each is not None and status.checks_of(each) for each in (old, new)):
+            return True
+        return old is not None and new is None and self._is_known(key_of(old))
+
+    def _is_known(self, key: Key) -> bool:
+        """Also where nobody asks us any more."""
+        return key in self._known or self._namesakes.knows(key)
 
     def is_urgent(self, workload: Object, /) -> bool:
         return bool(status.cluster_of(workload))
@@ -260,6 +266,7 @@ class DispatchController(Controller[Any]):
         self._offers.forget(key)
         adapter = self._known.get(key)
         if adapter is None:
+            self._forget(key)
             return DONE
         is_left = self._hands.remove_everywhere(key, adapter)
         had = self._last.of(key)
@@ -271,15 +278,18 @@ class DispatchController(Controller[Any]):
         if jobs and self._left.is_mirrored(key, adapter, had):
             # What the job says of pods elsewhere is all that outlives a restart of ours.
             return Result(timedelta(seconds=LEFT_SECONDS))
-        await self._hands.forget(key, adapter, jobs)
+        self._hands.forget(key)
+        await self._hands.reset(adapter, jobs)
         if not is_left:
-            del self._known[key]
-            self._left.forget(key)
-            self._namesakes.forget(key)
-            self._last.forget(key)
-            for known in (self._put_out, self._notes):
-                known.pop(key, None)
+            self._forget(key)
         return DONE
+
+    def _forget(self, key: Key) -> None:
+        """One that is gone, and of which no worker has anything that we could remove."""
+        for books in (self._hands, self._left, self._namesakes, self._last):
+            books.forget(key)
+        for known in (self._known, self._put_out, self._notes):
+            known.pop(key, None)
 
     def _tell_waiting(self, key: Key, jobs: Iterable[Object], lost: Iterable[str]) -> None:
         if key not in self._left.waiting:
