@@ -47,7 +47,8 @@ class WorkList:
         self._waiting: dict[str, None] = {}
         self._failures: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
-        self._timers: set[asyncio.TimerHandle] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        """By key: when it is tried again."""
         self._is_stopped = False
 
     @property
@@ -63,19 +64,22 @@ class WorkList:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def add_after(self, key: str, seconds: float) -> None:
-        if self._is_stopped:
+        """Unless that happens sooner anyway."""
+        loop, before = asyncio.get_running_loop(), self._timers.get(key)
+        if self._is_stopped or (before is not None and before.when() <= loop.time() + seconds):
             return
+        if before is not None:
+            before.cancel()
 
         def fire() -> None:
-            self._timers.discard(timer)
+            del self._timers[key]
             self.add(key)
 
-        timer = asyncio.get_running_loop().call_later(seconds, fire)
-        self._timers.add(timer)
+        self._timers[key] = loop.call_later(seconds, fire)
 
     async def stop(self) -> None:
         self._is_stopped = True
-        for timer in self._timers:
+        for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         self._waiting.clear()
