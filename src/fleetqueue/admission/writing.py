@@ -23,6 +23,7 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue.admission_status import Wording
 from fleetqueue.api.meta import Key
 from fleetqueue.api.times import parse_time
+from fleetqueue.base.keyed_lock import KeyedLock
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.resources import key_of, version_of
 from fleetqueue.queueing.model import ClusterQueue
@@ -63,7 +64,7 @@ class Writer:
         self._now = now
         self._lists = lists or CheckLists(now)
         self._slots = Slots()
-        self._locks: dict[Key, asyncio.Lock] = {}
+        self._lock = KeyedLock()
         self._reasons: dict[Key, Wait] = {}
         """Of workloads that are being told why they wait: what is to be said."""
         self._budget = Budget(now, REASONS_PER_SECOND, REASONS_AT_ONCE)
@@ -298,13 +299,8 @@ class Writer:
     @asynccontextmanager
     async def _alone(self, key: Key) -> AsyncIterator[None]:
         """One write of a workload at a time, each on what the one before left."""
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        try:
-            async with lock, self._slots.taken():
-                yield
-        finally:
-            if not lock.locked():
-                self._locks.pop(key, None)
+        async with self._lock.held(key), self._slots.taken():
+            yield
 
     async def _apply(self, made: Json) -> bool:
         loop = asyncio.get_running_loop()
