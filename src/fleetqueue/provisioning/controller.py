@@ -40,7 +40,10 @@ def operators(settings: ProvisioningSettings = DEFAULTS) -> Iterable[Operator]:
         partial(decide, settings=settings),
         owns=(kinds.REQUEST, kinds.POD_TEMPLATE),
         reads=(nobody(kinds.RESOURCE_FLAVOR),),
-        follows=(Follow(kinds.CONFIG, _all_waiting), Follow(kinds.ADMISSION_CHECK, _all_waiting)),
+        follows=(
+            Follow(kinds.CONFIG, _all_waiting),
+            Follow(kinds.ADMISSION_CHECK, _all_waiting, when=_is_used_otherwise),
+        ),
         manager="kueue",
         refused=_refused,
         tells_action=True,
@@ -221,6 +224,16 @@ def _all_waiting(source: Source, obj: Object) -> Iterable[Key]:
         for workload in source.all(kinds.WORKLOAD, "")
         if status.has_quota(workload) and status.checks_of(workload)
     ]
+
+
+def _is_used_otherwise(old: Object | None, new: Object | None) -> bool:
+    """Whether a check says anything else of what is asked for, or whether it may be used."""
+    return old is None or new is None or _use_of(old) != _use_of(new)
+
+
+def _use_of(check: Object) -> tuple[Any, Any]:
+    active = status.find_condition(check, "Active") or {}
+    return check["metadata"].get("generation"), active.get("status")
 
 
 def _checks_of(source: Source, config: Object) -> Iterable[Key]:
