@@ -31,6 +31,9 @@ class Listeners:
 
     changed: Callable[[str, Resource, Object], None]
     state: Callable[[str], None]
+    """It was connected or lost, or has a kind that it lacked."""
+    failed: Callable[[str], None]
+    """Another attempt failed, and it is lost as before."""
 
 
 class Connection:
@@ -229,7 +232,7 @@ class Connection:
         self._is_trying = False
         if not isinstance(error, KubeError | OSError | ValueError):
             log.error("a connection failed: name=%s", self._name, exc_info=error)
-        self._tell.state(self._name)
+        self._tell.failed(self._name)
 
     def _break(self, session: Session) -> None:
         if session is self._session and self._driver is not None:

@@ -56,6 +56,7 @@ def install_connections(
     )
     controller.woken_by(manager.add(controller).queue)
     made.listen(lambda name, kind, obj: None, controller.wake)
+    made.on_failed = controller.wake
     for operator in check.operators():
         manager.add(controller_of(operator)(cluster))
     manager.add_task(
@@ -79,6 +80,8 @@ class Connections:
         self._closing: set[asyncio.Task[None]] = set()
         self._on_change: list[RemoteChange] = []
         self._on_state: list[StateChange] = []
+        self.on_failed: Callable[[str], None] = lambda name: None
+        """Told of a worker to which another attempt to connect has failed."""
 
     def get(self, name: str) -> Connection | None:
         return self._connections.get(name)
@@ -101,7 +104,8 @@ class Connections:
         """The connection of that name; a new one has to be told how to get there."""
         found = self._connections.get(name)
         if found is None:
-            found = Connection(name, self._around, Listeners(self._changed, self._state))
+            tell = Listeners(self._changed, self._state, lambda name: self.on_failed(name))
+            found = Connection(name, self._around, tell)
             self._connections[name] = found
             self._deleted_at.pop(name, None)
         return found

@@ -11,7 +11,7 @@ from fleetqueue.kube.resources import Object, Resource
 RemoteChange = Callable[[str, Resource, Object], None]
 """Told of an object with our origin that appeared, changed or went: worker, kind, object."""
 StateChange = Callable[[str], None]
-"""Told of a worker that was connected, lost or forgotten."""
+"""Told of a worker that was connected, lost or forgotten; not of one that stays lost."""
 
 
 class Worker(Protocol):

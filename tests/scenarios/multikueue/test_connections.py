@@ -126,6 +126,29 @@ async def test_what_is_there_is_told_when_everything_is_known_and_then_what_chan
     assert worker(world).copies() == []
 
 
+@pytest.mark.rule("CONN-3")
+async def test_a_worker_that_stays_lost_is_told_once_and_its_cluster_of_every_attempt(
+    fleet: Fleet,
+) -> None:
+    world = await joined(fleet, "worker1")
+    heard: list[str] = []
+    world.connections.listen(
+        lambda name, kind, obj: None,
+        lambda name: heard.append(f"{name} {worker(world, name).is_connected}"),
+    )
+    world.cut("worker1")
+    attempts = set()
+    for _ in range(30):
+        await world.passes(seconds=10)
+        attempts.add((await failure(world)).partition("; ")[2])
+    assert heard == ["worker1 False"]
+    assert len(attempts) > 3
+
+    world.restore("worker1")
+    await world.passes(minutes=10)
+    assert heard == ["worker1 False", "worker1 True"]
+
+
 @pytest.mark.rule("SETUP-2")
 async def test_a_kind_that_a_worker_lacks_keeps_it_from_being_used(fleet: Fleet) -> None:
     world = await joined(fleet, "worker1", install=_with_job_sets)
