@@ -23,7 +23,9 @@ from fleetqueue.kube.kubeconfig_entries import (
 )
 
 DEPTH_MAX = 100
+ALIASES_MAX = 10
 TOO_DEEP = "this is nested too deeply"
+TOO_MANY_ALIASES = "this has too many aliases"
 NOT_AS_TAGGED = "a value is not what it seems to be, or what its tag says"
 E = TypeVar("E", bound=Named)
 _LOGIN = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
@@ -177,8 +179,8 @@ def content(text: str, path: str = "") -> Any:
     a secret.
     """
     try:
-        if _is_too_deep(text):
-            raise BadKubeconfig(TOO_DEEP, file=path)
+        if fault := _excess(text):
+            raise BadKubeconfig(fault, file=path)
         return _without_nulls(yaml.load(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise BadKubeconfig(f"this is not YAML: {_place_and_problem(error)}", file=path) from error
@@ -188,15 +190,20 @@ def content(text: str, path: str = "") -> Any:
         raise BadKubeconfig(NOT_AS_TAGGED, file=path, fix="put it in quotes") from None
 
 
-def _is_too_deep(text: str) -> bool:
-    """Known from its events alone: what makes objects of them would exhaust the stack."""
-    depth = 0
+def _excess(text: str) -> str:
+    """What is too much of it, known from its events alone: to make objects of them would exhaust
+    the stack or, where aliases repeat each other, take for ever.
+    """
+    depth = aliases = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
         if depth > DEPTH_MAX:
-            return True
-    return False
+            return TOO_DEEP
+        if aliases > ALIASES_MAX:
+            return TOO_MANY_ALIASES
+    return ""
 
 
 def problem_of(error: yaml.MarkedYAMLError) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -216,6 +217,13 @@ def test_what_is_refused(content: bytes, text: str) -> None:
     assert SECRET not in str(refused.value)
 
 
+def bomb(levels: int = 40) -> Iterator[str]:
+    """Each is twice the one before: to write it out would take longer than anybody has."""
+    yield "&x0 [a]"
+    for level in range(1, levels):
+        yield f"&x{level} [*x{level - 1}, *x{level - 1}]"
+
+
 # fmt: off
 UNREADABLE = {
     "a tag":            f"!{SECRET}",
@@ -230,6 +238,7 @@ UNREADABLE = {
     "no map to merge":  f"\n      <<: {SECRET}",
     "deep nesting":     "[" * 500_000,
     "itself":           "&a [*a]",
+    "many aliases":     f"[{', '.join(bomb())}]",
 }
 # fmt: on
 

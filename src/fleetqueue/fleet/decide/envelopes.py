@@ -92,8 +92,8 @@ def ordered(manifests: Iterable[Json]) -> list[Json]:
 
 
 def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> None:
-    """Whether this may be in that envelope; raises BadEnvelope. Of a kind that nobody knows here, and
-    that names no namespace, the member decides: it may know the kind.
+    """Whether this may be in that envelope; raises BadEnvelope. Of a kind that nobody knows here,
+    and that names no namespace, the member decides: it may know the kind.
     """
     api_version = str(manifest.get("apiVersion") or "")
     kind = str(manifest.get("kind") or "")
