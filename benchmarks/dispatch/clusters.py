@@ -1,8 +1,12 @@
-"""The fleets: real API servers with `fleetqueue controller` beside each, or embedded clusters."""
+"""The fleets: real API servers with `fleetqueue controller` beside each, or with Kueue itself, or
+embedded clusters.
+"""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -12,6 +16,7 @@ from support.kueue_doors import install, start_controller
 from support.ports import free_port
 from support.reference import start_reference
 from support.server import Server
+from support.upstream_kueue import Upstream
 
 
 @dataclass(slots=True)
@@ -33,16 +38,33 @@ class Fleet:
 
 
 def real(directory: Path, workers: int, dispatcher: str) -> Fleet:
+    return _started(directory, workers, dispatcher, _ours, "fleetqueue")
+
+
+def kueue(directory: Path, workers: int, dispatcher: str) -> Fleet:
+    return _started(directory, workers, dispatcher, _upstream, "kueue")
+
+
+def _started(
+    directory: Path,
+    workers: int,
+    dispatcher: str,
+    run: Callable[[Server, Path, str], None],
+    controller: str,
+) -> Fleet:
     names = _names(workers)
     with ThreadPoolExecutor(len(names)) as pool:
-        started = [pool.submit(_real, directory / name, dispatcher) for name in names]
+        started = [pool.submit(_real, directory / name, dispatcher, run) for name in names]
     servers = [each.result() for each in started if each.exception() is None]
     stops = [each.stop for each in servers]
     problems = [str(each.exception()) for each in started if each.exception() is not None]
     if problems:
         clusters.stop_all(stops)
         raise SystemExit("\n".join(problems))
-    made = [clusters.of_server(*each) for each in zip(names, servers, strict=True)]
+    made = [
+        clusters.of_server(name, server, controller)
+        for name, server in zip(names, servers, strict=True)
+    ]
     return Fleet(made[0], made[1:], simulates=False, stops=stops)
 
 
@@ -56,35 +78,46 @@ def _names(workers: int) -> list[str]:
     return ["manager", *(f"worker-{number}" for number in range(workers))]
 
 
-def _real(directory: Path, dispatcher: str) -> Server:
+def _real(directory: Path, dispatcher: str, run: Callable[[Server, Path, str], None]) -> Server:
     server = start_reference(directory)
     try:
-        port = free_port()
-        flags = ("--config", str(_config(directory, dispatcher)))
-        install(server, directory, port, *flags)
-        start_controller(server, directory, port, "--no-leader-elect", *flags, is_verbose=False)
+        run(server, directory, dispatcher)
     except BaseException:
         server.stop()
         raise
     return server
 
 
+def _ours(server: Server, directory: Path, dispatcher: str) -> None:
+    port = free_port()
+    flags = ("--config", str(_config(directory, dispatcher)))
+    install(server, directory, port, *flags)
+    start_controller(server, directory, port, "--no-leader-elect", *flags, is_verbose=False)
+
+
+def _upstream(server: Server, directory: Path, dispatcher: str) -> None:
+    made = Upstream(server, directory, free_port())
+    made.install()
+    made.start(_configuration(dispatcher))
+
+
 def _config(directory: Path, dispatcher: str) -> Path:
-    """Jobs alone; ports of its own, since all share this machine."""
+    """Ports of its own, since all share this machine."""
+    visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}
     path = directory / "kueue.yaml"
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-                "kind": "Configuration",
-                "integrations": {"frameworks": ["batch/job"]},
-                "metrics": {"bindAddress": "0"},
-                "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": free_port()},
-                "multiKueue": {"dispatcherName": dispatcher},
-            }
-        )
-    )
+    path.write_text(yaml.safe_dump(_configuration(dispatcher) | {"visibilityServer": visibility}))
     return path
 
 
-FLEETS = {"real": real, "embedded": embedded}
+def _configuration(dispatcher: str) -> dict[str, Any]:
+    """Jobs alone."""
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {"frameworks": ["batch/job"]},
+        "metrics": {"bindAddress": "0"},
+        "multiKueue": {"dispatcherName": dispatcher},
+    }
+
+
+FLEETS = {"real": real, "kueue": kueue, "embedded": embedded}

@@ -14,7 +14,7 @@ from benchmarks.fleets import nursery
 from support.ports import free_port
 from support.server import Server, wait_until
 
-NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "fleetqueue")
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager")
 READY_SECONDS_MAX = 300
 Process = subprocess.Popen[bytes]
 Stop = Callable[[], None]
@@ -32,10 +32,11 @@ class Member:
     """Where it has metrics of what was asked of it."""
 
 
-def of_server(name: str, server: Server) -> Member:
-    """A real one, with as many processes as run by now."""
+def of_server(name: str, server: Server, controller: str = "fleetqueue") -> Member:
+    """A real one, with as many processes as run by now, the last of them such a controller."""
     assert server.kubeconfig is not None
-    pids = {name: each.pid for name, each in zip(NAMES, server.processes, strict=False)}
+    names = (*NAMES, controller)
+    pids = {name: each.pid for name, each in zip(names, server.processes, strict=False)}
     return Member(name, server.url, server.kubeconfig, pids, server)
 
 

@@ -34,21 +34,22 @@ ELSEWHERE = {
 }
 
 
-class UpstreamCluster(Cluster):
-    """Its webhooks answer at an address of this machine, with a certificate of the test's own."""
+class Upstream:
+    """What Kueue needs on a server, and its process beside it. Its webhooks answer at an address of
+    this machine, with a certificate of the test's own.
+    """
 
-    @property
-    def _certificates(self) -> Path:
-        return self.directory / "certificates"
-
-    def install(self, server: Server) -> None:
+    def __init__(self, server: Server, directory: Path, port: int) -> None:
+        self._server, self._directory, self._port = server, directory, port
         self._authority = trustme.CA()
-        folder = self._certificates
-        folder.mkdir()
+        self._certificates = directory / "certificates"
+
+    def install(self) -> None:
+        self._certificates.mkdir()
         issued = self._authority.issue_cert("127.0.0.1")
-        issued.private_key_pem.write_to_path(folder / "tls.key")
-        issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-        with server.client() as client:
+        issued.private_key_pem.write_to_path(self._certificates / "tls.key")
+        issued.cert_chain_pems[0].write_to_path(self._certificates / "tls.crt")
+        with self._server.client() as client:
             namespace = {"metadata": {"name": NAMESPACE}}
             assert client.send("POST", "/api/v1/namespaces", namespace).status == 201
             for path, body in self._manifests():
@@ -56,19 +57,20 @@ class UpstreamCluster(Cluster):
                 assert made.status == 201, made.body
             wait_until("Kueue's kinds", lambda: _are_served(client))
 
-    def start_controllers(self, server: Server, **dispatching: Any) -> None:
-        config = self.directory / "upstream.yaml"
-        config.write_text(yaml.safe_dump(configuration(dispatching) | self._process()))
-        flags = [f"--kubeconfig={server.kubeconfig}", f"--config={config}"]
+    def start(self, configuration: Object) -> None:
+        """Returns when its webhooks answer."""
+        config = self._directory / "upstream.yaml"
+        config.write_text(yaml.safe_dump(configuration | self._process()))
+        flags = [f"--kubeconfig={self._server.kubeconfig}", f"--config={config}"]
         # It asks for the authority of clients of the API server, and there is none here.
         flags.append("--feature-gates=VisibilityOnDemand=false")
         where = {**os.environ, "KUEUE_METRICS_CERTS": str(self._certificates)}
-        with (self.directory / "controller.log").open("ab") as log:
+        with (self._directory / "controller.log").open("ab") as log:
             started = subprocess.Popen(
                 [str(_built() / "kueue"), *flags], stdout=log, stderr=log, env=where
             )
-        server.processes.append(started)
-        wait_for_kueue(server, started)
+        self._server.processes.append(started)
+        wait_for_kueue(self._server, started)
 
     def _process(self) -> Object:
         certificates = str(self._certificates)
@@ -76,7 +78,7 @@ class UpstreamCluster(Cluster):
             "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
             "internalCertManagement": {"enable": False},
             "leaderElection": {"leaderElect": False},
-            "webhook": {"host": "127.0.0.1", "port": self.port, "certDir": certificates},
+            "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": certificates},
         }
 
     def _manifests(self) -> Iterator[tuple[str, Object]]:
@@ -96,7 +98,18 @@ class UpstreamCluster(Cluster):
 
     def _at(self, path: str) -> Object:
         authority = base64.b64encode(self._authority.cert_pem.bytes()).decode()
-        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": authority}
+        return {"url": f"https://127.0.0.1:{self._port}{path}", "caBundle": authority}
+
+
+class UpstreamCluster(Cluster):
+    """For the stories of dispatch."""
+
+    def install(self, server: Server) -> None:
+        self._kueue = Upstream(server, self.directory, self.port)
+        self._kueue.install()
+
+    def start_controllers(self, server: Server, **dispatching: Any) -> None:
+        self._kueue.start(configuration(dispatching))
 
 
 def _are_served(client: PlainClient) -> bool:
