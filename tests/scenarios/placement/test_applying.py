@@ -238,6 +238,25 @@ async def test_a_member_makes_nothing_of_a_resource_envelope_outside_its_namespa
     assert await delivery.member.find(CONFIG_MAPS, "near", "app") is not None
 
 
+async def test_a_member_makes_nothing_of_a_namespaced_placement_outside_its_namespace(
+    fleet: Fleet,
+) -> None:
+    delivery = await delivering.start(fleet)
+    work = delivering.work(namespace("new"), config_map("far", "default"), config_map("near"))
+    told = {labels.PARENT_PLACEMENT_NAMESPACE: "app"}
+    await delivery.hub.create({**work, "metadata": {**work["metadata"], "labels": told}})
+    await delivery.world.settle()
+    seen = await delivery.work()
+    assert [of_manifest(seen, index)[0] for index in range(3)] == [
+        ("Applied", "False", "DecodingErred"),
+        ("Applied", "False", "DecodingErred"),
+        ("Applied", "True", "Applied"),
+    ]
+    assert await delivery.member.find(NAMESPACES, "new") is None
+    assert await delivery.member.find(CONFIG_MAPS, "far", "default") is None
+    assert await delivery.member.find(CONFIG_MAPS, "near", "app") is not None
+
+
 @pytest.mark.rule("APPLY-10")
 async def test_manifests_that_cannot_be_used_are_told_and_the_others_applied(fleet: Fleet) -> None:
     delivery = await delivering.start(fleet)

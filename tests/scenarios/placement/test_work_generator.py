@@ -225,6 +225,37 @@ async def test_what_envelopes_hold_is_delivered_and_what_they_may_not_hold_is_to
     )
 
 
+async def test_an_edited_snapshot_of_a_namespace_delivers_nothing_beyond_it(fleet: Fleet) -> None:
+    world = await placing.start(fleet, members=("cluster-1",))
+    await world.hub.create(namespace("web"), job())
+    await world.members["cluster-1"].create(namespace("web"))
+    policy = {"placementType": "PickAll"}
+    await world.hub.create(job_placement(policy=policy))
+    await world.settle()
+    [snapshot] = await world.hub.all(NAMESPACED.resource_snapshot)
+    role = named("ClusterRole", "rbac.authorization.k8s.io/v1", "evil", "web", rules=[])
+    edited = {"spec": {"selectedResources": [role]}}
+    name = snapshot["metadata"]["name"]
+    await world.hub.client.patch(NAMESPACED.resource_snapshot, name, edited, "web")
+    [binding] = await world.hub.all(NAMESPACED.binding)
+    again = {"spec": {"applyStrategy": {"type": "ServerSideApply"}}}
+    name = binding["metadata"]["name"]
+    await world.hub.client.patch(NAMESPACED.binding, name, again, "web")
+    await world.settle()
+    [work] = await world.hub.all(kinds.WORK)
+    assert [each["kind"] for each in work["spec"]["workload"]["manifests"]] == ["Job"]
+    assert await world.members["cluster-1"].find(ROLES, "evil") is None
+    told = (await conditions(world, NAMESPACED.binding))["WorkSynchronized"]
+    assert (told["status"], told["reason"], told["message"]) == (
+        "False",
+        "SyncWorkFailed",
+        "Failed to synchronize the work to the latest: the object web/evil"
+        " (rbac.authorization.k8s.io/v1, Kind=ClusterRole) is cluster-scoped, and a"
+        " ResourcePlacement of namespace web delivers only what is in it: select the object with a"
+        " ClusterResourcePlacement",
+    )
+
+
 MIRROR = {"reportBackStrategy": {"type": "Mirror", "destination": "OriginalResource"}}
 
 

@@ -98,12 +98,9 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
     api_version = str(manifest.get("apiVersion") or "")
     kind = str(manifest.get("kind") or "")
     namespaced = is_namespaced(api_version, kind)
-    metadata = metadata_of(manifest)
-    namespace = str(metadata.get("namespace") or "")
-    group, _, version = api_version.rpartition("/")
-    shown = _shown(namespace, str(metadata.get("name") or ""))
-    what = f"{shown} ({kind_text(group, version, kind)})"
-    holder = _shown(envelope.namespace, envelope.name)
+    namespace = str(metadata_of(manifest).get("namespace") or "")
+    what = described(manifest)
+    holder = shown(envelope.namespace, envelope.name)
     if envelope.type == EnvelopeType.CLUSTER_RESOURCE_ENVELOPE:
         if namespaced:
             raise BadEnvelope(
@@ -124,5 +121,13 @@ def check(manifest: Json, envelope: Envelope, is_namespaced: IsNamespaced) -> No
         )
 
 
-def _shown(namespace: str, name: str) -> str:
+def described(manifest: Json) -> str:
+    """Name and kind, as refusals tell them."""
+    metadata = metadata_of(manifest)
+    place = shown(str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+    group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+    return f"{place} ({kind_text(group, version, str(manifest.get('kind') or ''))})"
+
+
+def shown(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name

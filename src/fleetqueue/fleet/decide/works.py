@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleetqueue.api.fleet import labels, naming
-from fleetqueue.fleet.decide import bindings, envelopes, snapshots
-from fleetqueue.fleet.decide.overrides import Overrides
+from fleetqueue.fleet.decide import bindings, deliveries, envelopes, snapshots
+from fleetqueue.fleet.decide.deliveries import Delivery
 
 Json = dict[str, Any]
 ABANDON = "Abandon"
@@ -72,25 +72,22 @@ def without_abandoning(work: Json) -> Json | None:
 
 def wanted(
     binding: Json,
-    group: Sequence[Json],
-    overrides: Overrides,
+    delivered: Iterable[Delivery],
     options: Options,
     is_namespaced: envelopes.IsNamespaced,
 ) -> list[Json]:
-    """`group`: all shards of the binding's snapshot, the master first. Raises OverrideFailed where
-    a rule does not fit, and BadEnvelope where something is wrapped that may not be.
+    """`delivered`: of the binding's snapshot, the master first. Raises BadEnvelope where something
+    is wrapped that may not be, and OutOfNamespace where a placement of a namespace delivers more.
     """
-    delivered = [(shard, *_overridden(shard, overrides)) for shard in group]
     works = []
-    for shard, plain, wrapped in delivered:
-        name = _work_name(binding, shard)
-        works.append(_work(binding, shard, name, plain, options))
-        for envelope, manifests in wrapped.items():
-            for manifest in manifests:
-                envelopes.check(manifest, envelope, is_namespaced)
+    for each in delivered:
+        deliveries.check(each, str(binding["metadata"].get("namespace") or ""), is_namespaced)
+        name = _work_name(binding, each.shard)
+        works.append(_work(binding, each.shard, name, each.plain, options))
+        for envelope, manifests in each.wrapped.items():
             inner = envelopes.ordered(manifests)
             title = naming.envelope_work(name, envelope.type, envelope.namespace, envelope.name)
-            works.append(_work(binding, shard, title, inner, options, envelope.labels))
+            works.append(_work(binding, each.shard, title, inner, options, envelope.labels))
     return works
 
 
@@ -192,28 +189,11 @@ _OWN_ANNOTATIONS = (labels.DELETE_PROPAGATION_POLICY, labels.KUEUE_AWARE)
 """Taken away where the placement no longer says them."""
 
 
-def _overridden(
-    shard: Json, overrides: Overrides
-) -> tuple[list[Json], Mapping[envelopes.Envelope, list[Json]]]:
-    plain: list[Json] = []
-    wrapped: dict[envelopes.Envelope, list[Json]] = {}
-    for manifest in shard["spec"].get("selectedResources") or ():
-        changed = overrides.applied_to(manifest)
-        if changed is None:
-            continue
-        if not envelopes.is_envelope(changed):
-            plain.append(changed)
-            continue
-        inner = (overrides.applied_to(each) for each in envelopes.contents(changed))
-        wrapped[envelopes.envelope_of(changed)] = [each for each in inner if each is not None]
-    return plain, wrapped
-
-
 def _work(
     binding: Json,
     shard: Json,
     name: str,
-    manifests: list[Json],
+    manifests: Sequence[Json],
     options: Options,
     more_labels: Mapping[str, str] | None = None,
 ) -> Json:
@@ -254,8 +234,8 @@ def _annotations(binding: Json, shard: str) -> dict[str, str]:
     }
 
 
-def _spec(binding: Json, manifests: list[Json], options: Options) -> Json:
-    spec: Json = {"workload": {"manifests": manifests} if manifests else {}}
+def _spec(binding: Json, manifests: Sequence[Json], options: Options) -> Json:
+    spec: Json = {"workload": {"manifests": list(manifests)} if manifests else {}}
     if strategy := binding["spec"].get("applyStrategy"):
         spec["applyStrategy"] = strategy
     if options.report_back:

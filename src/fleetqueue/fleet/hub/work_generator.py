@@ -16,11 +16,13 @@ from fleetqueue.fleet.decide import (
     back_reporting,
     binding_status,
     bindings,
+    deliveries,
     rollout,
     snapshots,
     works,
 )
 from fleetqueue.fleet.decide.binding_status import Sync
+from fleetqueue.fleet.decide.confinement import OutOfNamespace
 from fleetqueue.fleet.decide.delivery.plans import is_job_aware
 from fleetqueue.fleet.decide.envelopes import BadEnvelope
 from fleetqueue.fleet.decide.overrides import OverrideFailed, Overrides
@@ -175,16 +177,16 @@ class WorkGenerator(Controller[Any]):
             group = self._shards(binding)
             if not snapshots.is_complete(group):
                 return None
-            overrides = self._overrides(binding, member)
-            known = await self._kinds.of(group)
-            wanted = works.wanted(binding, group, overrides, options, known)
+            delivered = deliveries.overridden(group, self._overrides(binding, member))
+            known = await self._kinds.of(delivered, key_of(binding).namespace)
+            wanted = works.wanted(binding, delivered, options, known)
         except Missing as missing:
             if not works.is_synchronized(binding, existing):
                 return Delivered(Sync(problem=str(missing)), existing)
             wanted = [works.with_strategy(each, binding, options) for each in existing]
         except OverrideFailed as failure:
             return Delivered(Sync(override_problem=str(failure)), existing)
-        except BadEnvelope as failure:
+        except (BadEnvelope, OutOfNamespace) as failure:
             return Delivered(Sync(problem=str(failure)), existing)
         return await self._write(binding, existing, wanted)
 

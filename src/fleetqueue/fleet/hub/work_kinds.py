@@ -1,28 +1,28 @@
-"""Knows of the kinds in envelopes whether their objects live in namespaces, as the hub's API server
-tells it.
+"""Knows of the kinds that are delivered whether their objects live in namespaces, as the hub's API
+server tells it.
 """
 
 from collections.abc import Iterable, Mapping
 
-from fleetqueue.fleet.decide import envelopes, snapshots
+from fleetqueue.fleet.decide import deliveries, envelopes
+from fleetqueue.fleet.decide.deliveries import Delivery
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import UnknownKind
-from fleetqueue.kube.resources import Object
 
 Named = tuple[str, str]
 """apiVersion and kind."""
 
 
 class KnownKinds:
-    """Asks the server only where an envelope is delivered."""
+    """Asks the server only about what is checked: envelopes, and placements of a namespace."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._discovery = cluster.client.discovery
 
-    async def of(self, group: Iterable[Object]) -> envelopes.IsNamespaced:
-        """About the kinds that are wrapped in these snapshots."""
+    async def of(self, delivered: Iterable[Delivery], home: str) -> envelopes.IsNamespaced:
+        """`home`: the namespace of the placement, or ""."""
         found: dict[Named, bool] = {}
-        for name in _wrapped(group):
+        for name in deliveries.checked_kinds(delivered, home):
             try:
                 resource = await self._discovery.resource(*name)
             except UnknownKind:
@@ -39,14 +39,3 @@ class Told:
 
     def __call__(self, api_version: str, kind: str) -> bool | None:
         return self._found.get((api_version, kind))
-
-
-def _wrapped(group: Iterable[Object]) -> Iterable[Named]:
-    contents = (
-        inner
-        for manifest in snapshots.manifests_of(group)
-        for inner in envelopes.contents(manifest)
-    )
-    return dict.fromkeys(
-        (str(each.get("apiVersion") or ""), str(each.get("kind") or "")) for each in contents
-    )

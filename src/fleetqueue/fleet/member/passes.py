@@ -9,7 +9,7 @@ from typing import Any
 
 from fleetqueue.api.fleet import labels
 from fleetqueue.fleet import kinds
-from fleetqueue.fleet.decide import envelopes
+from fleetqueue.fleet.decide import envelopes, snapshots
 from fleetqueue.fleet.decide.delivery import (
     expectations,
     forms,
@@ -21,7 +21,6 @@ from fleetqueue.fleet.decide.delivery import (
 from fleetqueue.fleet.decide.delivery.manifests import Identity, Manifest, Place
 from fleetqueue.fleet.decide.delivery.outcomes import Outcome
 from fleetqueue.fleet.decide.delivery.plans import ApplyPlan
-from fleetqueue.fleet.decide.envelopes import Envelope
 from fleetqueue.fleet.member.applying import Applying, Order, Subject
 from fleetqueue.fleet.member.clearing import Clearing
 from fleetqueue.fleet.member.following import Following
@@ -224,18 +223,21 @@ class Passes:
 
 
 def _resolved(work: Object, found: Sequence[Manifest], resources: Resources) -> list[Manifest]:
-    envelope = envelopes.envelope_of_work(work)
     return manifests.checked(
-        each if each.problem else _found(each, resources.get(_kind_of(each)), envelope)
+        each if each.problem else _found(each, resources.get(_kind_of(each)), work)
         for each in found
     )
 
 
-def _found(manifest: Manifest, resource: Resource | None, envelope: Envelope | None) -> Manifest:
+def _found(manifest: Manifest, resource: Resource | None, work: Object) -> Manifest:
     if resource is None:
         return manifests.unknown_kind(manifest)
     is_namespaced = resource.namespaced
+    envelope = envelopes.envelope_of_work(work)
     judged = manifests.unwrapped(manifest, envelope, is_namespaced=is_namespaced)
+    if not judged.problem:
+        home = snapshots.label(work, labels.PARENT_PLACEMENT_NAMESPACE)
+        judged = manifests.confined(judged, home, is_namespaced=is_namespaced)
     return (
         judged if judged.problem else judged.found_as(resource.plural, is_namespaced=is_namespaced)
     )

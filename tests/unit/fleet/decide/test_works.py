@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from fleetqueue.api.fleet import labels
-from fleetqueue.fleet.decide import works
+from fleetqueue.fleet.decide import deliveries, works
+from fleetqueue.fleet.decide.confinement import OutOfNamespace
 from fleetqueue.fleet.decide.envelopes import BadEnvelope
 from fleetqueue.fleet.decide.overrides import OverrideFailed, Overrides
 from fleetqueue.fleet.decide.works import Options
@@ -74,8 +75,7 @@ def wanted(
 ) -> list[Json]:
     return works.wanted(
         of or binding(),
-        group,
-        overrides or Overrides(MEMBER),
+        deliveries.overridden(group, overrides or Overrides(MEMBER)),
         options or Options(),
         lambda *name: KINDS.get(name),
     )
@@ -179,6 +179,63 @@ def test_a_wrong_envelope_is_refused() -> None:
     inner = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     with pytest.raises(BadEnvelope, match="a cluster scope object n"):
         wanted(master(envelope(a=inner)))
+
+
+SPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "namespace": "web"}}
+WIDE = {**envelope(a=SPACE), "kind": "ClusterResourceEnvelope"}
+UNKNOWN_WIDE = {**WIDE, "apiVersion": "placement.kubernetes-fleet.io/v9"}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {**config(), "metadata": {"name": "c", "namespace": "ops"}},
+        {**config(), "metadata": {"name": "c"}},
+        {"apiVersion": "test.io/v1", "kind": "Unknown", "metadata": {"name": "c"}},
+        SPACE,
+        WIDE,
+        UNKNOWN_WIDE,
+        {**envelope(a=config()), "metadata": {"name": "e", "namespace": "ops"}},
+    ],
+    ids=["elsewhere", "nowhere", "unknown nowhere", "cluster-scoped", "wide envelope",
+         "wide envelope of no version", "envelope elsewhere"],
+)  # fmt: skip
+def test_a_placement_of_a_namespace_delivers_nothing_outside_it(manifest: Json) -> None:
+    with pytest.raises(OutOfNamespace, match="ResourcePlacement of namespace web"):
+        wanted(master(config()), shard(0, manifest), of=binding("web"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("/metadata/namespace", "ops"), ("/kind", "Namespace"),
+     ("/metadata", {"name": "x"})],
+)  # fmt: skip
+def test_no_override_carries_an_object_out_of_the_namespace_of_its_placement(
+    path: str, value: Any
+) -> None:
+    patch = {"jsonPatchOverrides": [{"op": "replace", "path": path, "value": value}]}
+    overrides = Overrides(MEMBER, namespaced=[changing("x", patch)])
+    with pytest.raises(OutOfNamespace):
+        wanted(master(config("x")), of=binding("web"), overrides=overrides)
+    [work] = wanted(master(config("x")), overrides=overrides)
+    assert len(manifests(work)) == 1
+
+
+def test_the_server_is_asked_about_kinds_as_overrides_leave_them() -> None:
+    patch = {"jsonPatchOverrides": [{"op": "replace", "path": "/kind", "value": "Namespace"}]}
+    overrides = Overrides(MEMBER, namespaced=[changing("x", patch)])
+    wrapped = envelope(a={**config(), "kind": "Secret"})
+    found = deliveries.overridden([master(config("x"), wrapped)], overrides)
+    assert list(deliveries.checked_kinds(found, "web")) == [("v1", "Namespace"), ("v1", "Secret")]
+    assert list(deliveries.checked_kinds(found, "")) == [("v1", "Secret")]
+
+
+def test_a_placement_of_a_namespace_delivers_what_is_in_it() -> None:
+    unknown = {**config(), "apiVersion": "test.io/v1", "kind": "Unknown"}
+    group = master(config(), unknown, envelope(a=config("x")))
+    plain, wrapped = wanted(group, of=binding("web"))
+    assert manifests(plain) == [config(), unknown]
+    assert manifests(wrapped) == [config("x")]
 
 
 @pytest.mark.rule("OVR-5")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fleetqueue.api.fleet.placement_status import EnvelopeType
-from fleetqueue.fleet.decide import envelopes
+from fleetqueue.fleet.decide import confinement, envelopes
+from fleetqueue.fleet.decide.confinement import OutOfNamespace
 from fleetqueue.fleet.decide.envelopes import BadEnvelope, Envelope
 
 Json = dict[str, Any]
@@ -101,6 +102,17 @@ def unwrapped(manifest: Manifest, envelope: Envelope | None, *, is_namespaced: b
     try:
         envelopes.check(manifest.raw, envelope, lambda *kind: is_namespaced)
     except BadEnvelope as refused:
+        return manifest.failed(DECODING_ERRED, f"failed to decode manifest: {refused}")
+    return manifest
+
+
+def confined(manifest: Manifest, home: str, *, is_namespaced: bool) -> Manifest:
+    """To the namespace of the placement that a Work names ("": it names none). The hub may not have
+    known the kind.
+    """
+    try:
+        confinement.check(manifest.raw, home, lambda *kind: is_namespaced)
+    except OutOfNamespace as refused:
         return manifest.failed(DECODING_ERRED, f"failed to decode manifest: {refused}")
     return manifest
 

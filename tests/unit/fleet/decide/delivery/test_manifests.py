@@ -73,6 +73,26 @@ def test_what_a_resource_envelope_may_not_hold_is_not_used_whatever_the_hub_knew
     assert judged.error == (f"failed to decode manifest: {error}" if error else "")
 
 
+@pytest.mark.parametrize(
+    ("space", "is_namespaced", "home", "error"),
+    [
+        ("web", True, "web", ""),
+        ("ops", True, "", ""),
+        ("ops", False, "", ""),
+        ("ops", True, "web", "the object ops/a (test.io/v1, Kind=Foo) is not in the namespace"),
+        ("", True, "web", "the object a (test.io/v1, Kind=Foo) is not in the namespace"),
+        ("web", False, "web", "the object web/a (test.io/v1, Kind=Foo) is cluster-scoped"),
+    ],
+)  # fmt: skip
+def test_what_a_placement_of_a_namespace_may_not_deliver_is_not_used_whatever_the_hub_knew(
+    space: str, is_namespaced: bool, home: str, error: str
+) -> None:
+    [found] = manifests.read([raw("test.io/v1", "Foo", name="a", namespace=space)])
+    judged = manifests.confined(found, home, is_namespaced=is_namespaced)
+    assert judged.problem == ("DecodingErred" if error else "")
+    assert judged.error.startswith(f"failed to decode manifest: {error}" if error else "")
+
+
 @pytest.mark.rule("APPLY-10")
 @pytest.mark.parametrize("bad", [{}, {"kind": "A"}, {"apiVersion": "v1"}, raw("", "A")])
 def test_what_is_no_object_cannot_be_decoded(bad: Json) -> None:
