@@ -16,6 +16,7 @@ from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.runtime import commands, container_places, environment, hosts, ports
 from fleetqueue.runtime.addresses import AddressPool
+from fleetqueue.runtime.claimed_volumes import path_of
 from fleetqueue.runtime.downward import Whereabouts
 from fleetqueue.runtime.environment import Environment, Sources
 from fleetqueue.runtime.expected_names import Directory
@@ -188,13 +189,9 @@ class ProcessPreparation:
 
     def _claim(self, pod: Object, name: str) -> Path | None:
         claim = self._cluster.cached(CLAIM, name, pod["metadata"]["namespace"])
-        volume_name = ((claim or {}).get("spec") or {}).get("volumeName")
-        volume = self._cluster.cached(VOLUME, volume_name) if volume_name else None
-        spec = (volume or {}).get("spec") or {}
-        for source in ("hostPath", "local"):
-            if spec.get(source):
-                return Path(spec[source]["path"])
-        return None
+        if claim is None:
+            return None
+        return path_of(claim, self._cluster.cached(VOLUME, claim["spec"].get("volumeName") or ""))
 
     def retire(self, pod: Object) -> None:
         self._around.gpus.release(pod["metadata"]["uid"])

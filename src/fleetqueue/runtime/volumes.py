@@ -41,7 +41,7 @@ class Volumes:
     directory: Path
     objects: Objects
     claim: Callable[[str], Path | None]
-    """Where a claim of the pod's namespace lies; None where it does not exist."""
+    """Where a claim of the pod's namespace lies; None where it does not exist. Raises Missing."""
     paths: dict[str, Path] = field(default_factory=dict)
     """Of those that are ready, by name."""
 
@@ -116,7 +116,10 @@ class Volumes:
         return path
 
     def _claimed(self, name: str, claim: str) -> Path:
-        path = self.claim(claim)
+        try:
+            path = self.claim(claim)
+        except Missing as missing:
+            raise FailedMount(name, str(missing)) from missing
         if path is None:
             raise FailedMount(name, f'persistentvolumeclaim "{claim}" not found')
         path.mkdir(parents=True, exist_ok=True)

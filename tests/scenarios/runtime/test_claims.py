@@ -8,10 +8,16 @@ import pytest
 
 from fleetqueue.kube.errors import Invalid, NotFound
 from fleetqueue.kube.frame import controller_of
+from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object
+from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.controllers import claims
 from fleetqueue.runtime.controllers.volume_directories import FINALIZER, VolumeDirectories
+from fleetqueue.runtime.gpus import GpuAllocator
+from fleetqueue.runtime.images import ImageTable
 from fleetqueue.runtime.kinds import CLAIM, VOLUME
+from fleetqueue.runtime.process_preparation import ProcessPreparation, Surrounding
+from fleetqueue.runtime.volumes import FailedMount
 from fleetqueue.testing import Fleet, FleetCluster
 from support import apps
 
@@ -231,3 +237,48 @@ async def test_no_directory_outside_of_ours_is_touched(fleet: Fleet, tmp_path: P
         await cluster.client.patch(VOLUME, f"v{at}", patch)
     await fleet.settle()
     assert not (await cluster.client.list(VOLUME)).items
+
+
+def pod_of(claim_name: str) -> Object:
+    data = {"name": "data", "persistentVolumeClaim": {"claimName": claim_name}}
+    return {
+        "metadata": {"name": claim_name, "namespace": "default", "uid": f"uid-{claim_name}"},
+        "spec": {"containers": [{"name": "main"}], "volumes": [data], "nodeName": "node-1"},
+    }
+
+
+def prepare_on(fleet: Fleet, cluster: FleetCluster, directory: Path) -> ProcessPreparation:
+    made: list[ProcessPreparation] = []
+
+    def install(manager: Manager) -> None:
+        around = Surrounding(
+            directory / "runtime",
+            ImageTable(),
+            AddressPool("127.9.0.0/24"),
+            host_address="127.0.0.1",
+            api_host="127.0.0.1",
+            api_port=6443,
+            gpus=GpuAllocator([]),
+        )
+        made.append(ProcessPreparation(manager.cluster, fleet.clock, around))
+
+    fleet.run_all(install, on=cluster)
+    return made[0]
+
+
+async def test_a_claim_that_only_names_the_volume_of_another_gets_nothing(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    cluster = await start(fleet)
+    preparation = prepare_on(fleet, cluster, tmp_path)
+    disk = volume("disk", "1Gi", hostPath={"path": str(tmp_path / "disk")}, storageClassName="x")
+    await cluster.client.create(disk)
+    await cluster.client.create(claim("owner", volumeName="disk", storageClassName="x"))
+    await fleet.settle()
+    await cluster.client.create(claim("thief", volumeName="disk", storageClassName="x"))
+    await fleet.settle()
+    with pytest.raises(FailedMount, match='persistentvolumeclaim "thief" is not bound'):
+        await preparation.sandbox(pod_of("thief"))
+    assert not (tmp_path / "disk").exists()
+    await preparation.sandbox(pod_of("owner"))
+    assert (tmp_path / "disk").exists()

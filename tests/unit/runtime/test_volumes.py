@@ -108,7 +108,13 @@ def test_what_is_missing_is_said_in_known_words(volume: dict[str, Any], message:
 def volumes(directory: Path, *listed: dict[str, Any], **more: Any) -> Volumes:
     spec = {**POD["spec"], "volumes": list(listed), **more}
     claims = {"data": directory / "pvc" / "data"}
-    return Volumes({**POD, "spec": spec}, directory / "pod", OBJECTS, claims.get)
+
+    def claim(name: str) -> Path | None:
+        if name == "foreign":
+            raise Missing('persistentvolumeclaim "foreign" is not bound')
+        return claims.get(name)
+
+    return Volumes({**POD, "spec": spec}, directory / "pod", OBJECTS, claim)
 
 
 @pytest.mark.rule("jobs C.4")
@@ -176,6 +182,8 @@ FAILURES = {
     "a missing config map": ({"configMap": {"name": "no"}}, 'configmap "no" not found'),
     "a missing claim":      ({"persistentVolumeClaim": {"claimName": "no"}},
                              'persistentvolumeclaim "no" not found'),
+    "an unbound claim":     ({"persistentVolumeClaim": {"claimName": "foreign"}},
+                             'persistentvolumeclaim "foreign" is not bound'),
     "not a directory":      ({"hostPath": {"path": "/etc/passwd", "type": "Directory"}},
                              "hostPath type check failed: /etc/passwd is not a directory"),
     "not a file":           ({"hostPath": {"path": "/etc", "type": "File"}},
