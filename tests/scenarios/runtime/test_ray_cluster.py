@@ -177,6 +177,7 @@ async def test_the_autoscaler_gets_its_rights(fleet: Fleet) -> None:
     assert head["spec"]["serviceAccountName"] == "c"
     told = {reason for reason, _ in await apps.events(cluster.client, "RayCluster")}
     assert {"CreatedServiceAccount", "CreatedRole", "CreatedRoleBinding"} <= told
+    assert "ErrResourceExists" not in told
 
 
 async def test_the_state_in_redis_is_cleaned_up_before_a_cluster_goes(fleet: Fleet) -> None:

@@ -5,17 +5,23 @@ dashboard, an Ingress.
 import base64
 import secrets
 
-from fleetqueue.kube.plan import Create, Look, Note, Step, child
+from fleetqueue.kube.plan import Create, Look, Note, Plan, child
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.kinds import SECRET, SERVICE_ACCOUNT
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_services as services
+from fleetqueue.runtime.operators.strangers import complain, is_stranger
 
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 KINDS = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, INGRESS, SECRET)
 
+STRANGER_SECONDS = 10.0
+"""How often it is looked whether somebody else's object has gone."""
+
+_BOUND = (ROLE.kind, SERVICE_ACCOUNT.kind)
+_TRUSTED = (*_BOUND, SECRET.kind)
 _INGRESS_CLASS_KEY = "kubernetes.io/ingress.class"
 _TOKEN_BYTES = 32
 _RULES = (
@@ -25,17 +31,28 @@ _RULES = (
 )
 
 
-def missing(look: Look) -> list[Step]:
-    """Creations of what the cluster needs and does not have."""
-    cluster = look.parent
-    wanted: list[tuple[Resource, Object]] = []
-    if names.is_autoscaled(cluster["spec"]):
-        wanted += _autoscaler_rights(look)
-    if names.head_group(cluster).get("enableIngress"):
-        wanted.append((INGRESS, _ingress(cluster)))
-    if _makes_token(cluster["spec"]):
-        wanted.append((SECRET, _token(cluster)))
-    return [Create(obj) for kind, obj in wanted if look.find(kind, obj["metadata"]["name"]) is None]
+def missing(look: Look) -> Plan:
+    """Creations of what the cluster needs and does not have. A Role or account of somebody else is
+    not bound to the other; both are told, as is a Secret, and looked at again.
+    """
+    wanted = [(obj, look.find(kind, obj["metadata"]["name"])) for kind, obj in _wanted(look)]
+    strangers = [
+        found
+        for obj, found in wanted
+        if obj["kind"] in _TRUSTED and found is not None and is_stranger(look, found)
+    ]
+    may_bind = not any(found["kind"] in _BOUND for found in strangers)
+    plan = Plan([complain(look, found) for found in strangers])
+    plan.add(
+        *(
+            Create(obj)
+            for obj, found in wanted
+            if found is None and (may_bind or obj["kind"] != ROLE_BINDING.kind)
+        )
+    )
+    if strangers:
+        plan.look_again(STRANGER_SECONDS)
+    return plan
 
 
 def absent_account(look: Look) -> Note | None:
@@ -61,22 +78,35 @@ def complete(obj: Object) -> Object:
     return {**obj, "stringData": {"auth_token": token}}
 
 
+def _wanted(look: Look) -> list[tuple[Resource, Object]]:
+    cluster = look.parent
+    wanted: list[tuple[Resource, Object]] = []
+    if names.is_autoscaled(cluster["spec"]):
+        wanted += _autoscaler_rights(look)
+    if names.head_group(cluster).get("enableIngress"):
+        wanted.append((INGRESS, _ingress(cluster)))
+    if _makes_token(cluster["spec"]):
+        wanted.append((SECRET, _token(cluster)))
+    return wanted
+
+
 def _autoscaler_rights(look: Look) -> list[tuple[Resource, Object]]:
     cluster = look.parent
     name = names.short(cluster["metadata"]["name"])
     account = names.short(_account(cluster))
     subject = {"kind": "ServiceAccount", "name": account, "namespace": look.namespace}
     role = {"apiGroup": ROLE.group, "kind": "Role", "name": name}
-    return [
-        (SERVICE_ACCOUNT, child(SERVICE_ACCOUNT, cluster, _metadata(cluster, account))),
+    binding = child(
+        ROLE_BINDING, cluster, _metadata(cluster, name), subjects=[subject], roleRef=role
+    )
+    rights = [
         (ROLE, child(ROLE, cluster, _metadata(cluster, name), rules=list(_RULES))),
-        (
-            ROLE_BINDING,
-            child(
-                ROLE_BINDING, cluster, _metadata(cluster, name), subjects=[subject], roleRef=role
-            ),
-        ),
+        (ROLE_BINDING, binding),
     ]
+    if account == _template_account(cluster):
+        return rights
+    made = child(SERVICE_ACCOUNT, cluster, _metadata(cluster, account))
+    return [(SERVICE_ACCOUNT, made), *rights]
 
 
 def _account(cluster: Object) -> str:

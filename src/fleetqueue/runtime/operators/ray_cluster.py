@@ -82,7 +82,7 @@ _WORDS = {
 
 
 def _reconcile(look: Look) -> Plan:
-    plan = Plan(access.missing(look))
+    plan = access.missing(look)
     for service in services.services_of(look.parent):
         if look.find(SERVICE, service["metadata"]["name"]) is None:
             plan.add(Create(service))
