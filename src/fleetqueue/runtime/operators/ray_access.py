@@ -10,15 +10,12 @@ from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.kinds import SECRET, SERVICE_ACCOUNT
 from fleetqueue.runtime.operators import ray_names as names
 from fleetqueue.runtime.operators import ray_services as services
-from fleetqueue.runtime.operators.strangers import complain, is_stranger
+from fleetqueue.runtime.operators.strangers import STRANGER_SECONDS, complain, is_stranger
 
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 KINDS = (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, INGRESS, SECRET)
-
-STRANGER_SECONDS = 10.0
-"""How often it is looked whether somebody else's object has gone."""
 
 _BOUND = (ROLE.kind, SERVICE_ACCOUNT.kind)
 _TRUSTED = (*_BOUND, SECRET.kind)

@@ -280,7 +280,10 @@ class Turn:
         if self.spec.get("clusterSelector"):
             return
         wanted = services.named_head_service(self.job, cluster)
-        self.draft.plan.add(*services.keep(self.look, wanted))
+        kept = services.keep(self.look, wanted)
+        self.draft.plan.add(*kept.steps)
+        if kept.after is not None:
+            self.draft.plan.look_again(kept.after)
 
     def _dashboard_url(self, cluster: Object) -> str:
         service = self.look.find(SERVICE, names.head_service(cluster))

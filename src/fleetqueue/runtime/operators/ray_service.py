@@ -23,6 +23,7 @@ from fleetqueue.runtime.operators import ray_service_status as status
 from fleetqueue.runtime.operators import ray_services as services
 from fleetqueue.runtime.operators.ray_cluster_rules import Problem
 from fleetqueue.runtime.operators.ray_service_outside import Deploy, ServeOfRay
+from fleetqueue.runtime.operators.strangers import is_stranger
 from fleetqueue.runtime.ray_dashboard import Dashboard
 
 FINALIZER = "ray.io/rayservice-finalizer"
@@ -156,13 +157,17 @@ class _Turn:
         return False
 
     def _point_to(self, cluster: Object) -> bool:
+        """Whether the Services of its name are there, or made now, for that cluster."""
         serving = services.serve_service(self._look.parent, cluster)
         if serving is None:
             return False
         head = services.named_head_service(self._look.parent, cluster)
-        for service in (head, serving):
-            self._plan.add(*services.keep(self._look, service))
-        return True
+        kept = services.keep(self._look, head, serving)
+        self._plan.add(*kept.steps)
+        if kept.after is None:
+            return True
+        self._plan.look_again(kept.after)
+        return False
 
     def _needs_another(self) -> bool:
         if self._pending is None and self._draft.pending.get("rayClusterName"):
@@ -221,7 +226,7 @@ class _Turn:
 def _endpoints(look: Look) -> int:
     """How many pods the serve Service reaches."""
     service = look.find(SERVICE, services.serve_name(look.parent))
-    if service is None:
+    if service is None or is_stranger(look, service):
         return 0
     pods = look.selected(POD, {"matchLabels": service["spec"].get("selector") or {}})
     return sum(pod_facts.is_ready(pod) and pod_facts.is_active(pod) for pod in pods)

@@ -3,10 +3,11 @@
 import copy
 from collections.abc import Mapping
 
-from fleetqueue.kube.plan import Create, Look, Note, Patch, Step, child
+from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Step, child
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import SERVICE
 from fleetqueue.runtime.operators import ray_names as names
+from fleetqueue.runtime.operators.strangers import STRANGER_SECONDS, complain, is_stranger
 
 HEADLESS_KEY = "ray.io/headless-worker-svc"
 ENABLE_SERVE_KEY = "ray.io/enable-serve-service"
@@ -88,17 +89,16 @@ def serve_name(service: Object) -> str:
     return str(given.get("name") or f"{service['metadata']['name']}-serve-svc")
 
 
-def keep(look: Look, wanted: Object) -> list[Step]:
-    """Makes a Service, or turns it to the cluster that is in charge now."""
-    have = look.find(SERVICE, wanted["metadata"]["name"])
-    if have is None:
-        return [Create(wanted)]
-    before, after = have["spec"].get("selector") or {}, wanted["spec"]["selector"]
-    if before.get(names.CLUSTER_KEY) == after[names.CLUSTER_KEY]:
-        return []
-    spec = {"selector": after, "ports": wanted["spec"].get("ports")}
-    text = f"Updated the service {names.full_name(have)}"
-    return [Patch(have, {"spec": spec}), Note("UpdatedService", text)]
+def keep(look: Look, *wanted: Object) -> Plan:
+    """Makes Services, or turns them to the cluster that is in charge now; none of them as long as
+    one is somebody else's, and then it says when to look again.
+    """
+    found = [look.find(SERVICE, each["metadata"]["name"]) for each in wanted]
+    strangers = [each for each in found if each is not None and is_stranger(look, each)]
+    if strangers:
+        return Plan([complain(look, each) for each in strangers], after=STRANGER_SECONDS)
+    pairs = zip(found, wanted, strict=True)
+    return Plan([step for have, service in pairs for step in _turn(have, service)])
 
 
 def head_ports(cluster: Object) -> dict[str, int]:
@@ -109,6 +109,17 @@ def head_ports(cluster: Object) -> dict[str, int]:
         for port in container.get("ports") or ()
     }
     return {"metrics": names.METRICS_PORT, **(ports or names.DEFAULT_PORTS)}
+
+
+def _turn(have: Object | None, wanted: Object) -> list[Step]:
+    if have is None:
+        return [Create(wanted)]
+    before, after = have["spec"].get("selector") or {}, wanted["spec"]["selector"]
+    if before.get(names.CLUSTER_KEY) == after[names.CLUSTER_KEY]:
+        return []
+    spec = {"selector": after, "ports": wanted["spec"].get("ports")}
+    text = f"Updated the service {names.full_name(have)}"
+    return [Patch(have, {"spec": spec}), Note("UpdatedService", text)]
 
 
 def _head_spec(cluster: Object, selector: Object, ports: list[Object]) -> Object:

@@ -6,6 +6,9 @@ from fleetqueue.kube.plan import Look, Note
 from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import controller_uid
 
+STRANGER_SECONDS = 10.0
+"""How often it is looked whether one has gone."""
+
 
 def is_stranger(look: Look, found: Object) -> bool:
     return controller_uid(found) != look.uid
