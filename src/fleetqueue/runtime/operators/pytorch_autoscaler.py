@@ -2,6 +2,7 @@
 
 from fleetqueue.kube.plan import Create, Delete, Look, Patch, Step, child
 from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.runtime.operators.strangers import complain, is_stranger
 from fleetqueue.runtime.operators.training_kinds import TrainingJob
 
 AUTOSCALER = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
@@ -13,6 +14,8 @@ def autoscaler(look: Look, job: TrainingJob) -> list[Step]:
     if elastic.get("metrics") is None:
         return []
     found = look.find(AUTOSCALER, job.name)
+    if found is not None and is_stranger(look, found):
+        return [] if job.is_suspended else [complain(look, found)]
     if job.is_suspended:
         return [Delete(found)] if found else []
     spec = _autoscaler_spec(job, elastic)

@@ -7,6 +7,7 @@ from fleetqueue.kube.plan import Delete, Look, Note, Patch, Plan, Step
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.kinds import RAY_CLUSTER
 from fleetqueue.runtime.operators import ray_names as names
+from fleetqueue.runtime.operators.strangers import complain, is_stranger
 
 _IMPACT = ("DeleteNone", "DeleteWorkers", "DeleteCluster", "DeleteSelf")
 
@@ -32,8 +33,11 @@ def clean_up(look: Look) -> Plan:
 def delete_cluster(
     look: Look, cluster: Object | None, propagation: Propagation = "Background"
 ) -> list[Step]:
+    """Only of one that the job made: the name may be that of a cluster that was selected once."""
     if cluster is None or is_deleting(cluster):
         return []
+    if is_stranger(look, cluster):
+        return [complain(look, cluster)]
     text = f"Deleted cluster {names.full_name(cluster)}"
     return [Delete(cluster, propagation), Note("DeletedRayCluster", text)]
 
@@ -69,11 +73,13 @@ def _steps(look: Look, policy: str) -> list[Step]:
     if policy == "DeleteCluster":
         return delete_cluster(look, cluster)
     if policy == "DeleteWorkers" and cluster is not None and not is_deleting(cluster):
-        return _suspend_workers(cluster)
+        return _suspend_workers(look, cluster)
     return []
 
 
-def _suspend_workers(cluster: Object) -> list[Step]:
+def _suspend_workers(look: Look, cluster: Object) -> list[Step]:
+    if is_stranger(look, cluster):
+        return [complain(look, cluster)]
     groups = names.worker_groups(cluster)
     if all(group.get("suspend") for group in groups):
         return []

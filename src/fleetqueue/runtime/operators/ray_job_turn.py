@@ -18,6 +18,7 @@ from fleetqueue.runtime.operators import ray_services as services
 from fleetqueue.runtime.operators.ray_cluster_rules import Problem
 from fleetqueue.runtime.operators.ray_job_deletion import clean_up, delete_cluster
 from fleetqueue.runtime.operators.ray_job_draft import Draft, Settings
+from fleetqueue.runtime.operators.strangers import is_stranger
 from fleetqueue.runtime.ray_dashboard import JobInfo
 
 FINALIZER = "ray.io/rayjob-finalizer"
@@ -192,9 +193,11 @@ class Turn:
         if self.spec.get("clusterSelector"):
             cluster = None
         job = self.look.find(JOB, self.look.name)
-        if job is not None and not _is_owned(job, self.job):
+        if job is not None and is_stranger(self.look, job):
             job = None
         self.draft.plan.add(*delete_cluster(self.look, cluster, "Foreground"))
+        if cluster is not None and is_stranger(self.look, cluster):
+            cluster = None
         if job is not None and not is_deleting(job):
             text = f"Deleted submitter K8s Job {names.full_name(job)}"
             going = Delete(job, "Foreground")
@@ -296,11 +299,6 @@ class Turn:
 def _is_ready(cluster: Object) -> bool:
     is_ready = (cluster.get("status") or {}).get("state") == states.READY
     return is_ready and states.is_true(cluster, states.HEAD_READY)
-
-
-def _is_owned(obj: Object, owner: Object) -> bool:
-    references = obj["metadata"].get("ownerReferences") or ()
-    return any(each.get("uid") == owner["metadata"]["uid"] for each in references)
 
 
 def _from_milliseconds(milliseconds: int) -> str:

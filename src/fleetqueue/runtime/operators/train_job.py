@@ -11,7 +11,7 @@ from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Apply, Create, Delete, Look, Note, Plan, Status, Step
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.kube.sources import Source, controller_uid
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime.kinds import (
     CLUSTER_TRAINING_RUNTIME,
     CONFIG_MAP,
@@ -22,6 +22,7 @@ from fleetqueue.runtime.kinds import (
 )
 from fleetqueue.runtime.operators import ssh_keys
 from fleetqueue.runtime.operators import train_job_children as children
+from fleetqueue.runtime.operators.strangers import is_stranger
 from fleetqueue.runtime.operators.train_job_blueprint import Blueprint
 from fleetqueue.runtime.operators.train_job_status import Draft
 from fleetqueue.runtime.operators.train_job_webhook import WEBHOOKS
@@ -92,9 +93,8 @@ def _objects(look: Look, kind: Resource) -> list[Step]:
     if made.policy.get("mpi") is not None:
         steps += _mpi_objects(look, made)
     job_set = look.find(JOB_SET, look.name)
-    if job_set is not None and controller_uid(job_set) != look.uid:
-        # Of an earlier job of that name, which goes soon, or of somebody else.
-        steps.append(_failure(f'jobset "{look.name}" exists but is owned by another object'))
+    if job_set is not None and is_stranger(look, job_set):
+        steps.append(_owned_by_another(job_set))
     elif job_set is None or _is_suspended(job_set) or _is_suspended(train_job):
         children.limit_devices(made)
         steps.append(Apply(children.make_job_set(made), MANAGER))
@@ -104,10 +104,15 @@ def _objects(look: Look, kind: Resource) -> list[Step]:
 def _mpi_objects(look: Look, made: Blueprint) -> list[Step]:
     steps: list[Step] = []
     secret, hosts = children.make_secret(made), children.make_hostfile(made)
-    if look.find(SECRET, secret["metadata"]["name"]) is None:
+    key = look.find(SECRET, secret["metadata"]["name"])
+    if key is None:
         steps.append(Create(secret))
+    elif is_stranger(look, key):
+        steps.append(_owned_by_another(key))
     old = look.find(CONFIG_MAP, hosts["metadata"]["name"])
-    if old is None or old.get("data") != hosts["data"]:
+    if old is not None and is_stranger(look, old):
+        steps.append(_owned_by_another(old))
+    elif old is None or old.get("data") != hosts["data"]:
         steps.append(Apply(hosts, MANAGER))
     return steps
 
@@ -119,7 +124,7 @@ def _is_suspended(obj: Object) -> bool:
 def _job_set(look: Look) -> Object | None:
     """The job's own; a namesake says nothing about it."""
     found = look.find(JOB_SET, look.name)
-    return found if found is not None and controller_uid(found) == look.uid else None
+    return None if found is None or is_stranger(look, found) else found
 
 
 def _seconds_left(look: Look, draft: Draft) -> float | None:
@@ -130,6 +135,12 @@ def _seconds_left(look: Look, draft: Draft) -> float | None:
     since = draft.resumed_at or look.parent["metadata"]["creationTimestamp"]
     deadline = parse_time(since) + timedelta(seconds=seconds)
     return (deadline - look.now).total_seconds()
+
+
+def _owned_by_another(obj: Object) -> Note:
+    """By an earlier job of that name, so that it goes soon, or by somebody else, or nobody."""
+    kind, name = obj["kind"].lower(), obj["metadata"]["name"]
+    return _failure(f'{kind} "{name}" exists but is owned by another object')
 
 
 def _failure(text: str) -> Note:

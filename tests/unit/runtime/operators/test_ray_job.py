@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support import operators, ray
 
-from fleetqueue.kube.plan import Plan
+from fleetqueue.kube.plan import Delete, Patch, Plan, owner_reference
 from fleetqueue.kube.resources import Object
 from fleetqueue.runtime.operators import ray_job
 from fleetqueue.runtime.operators import ray_job_submission as submission
@@ -23,6 +23,13 @@ def decide(job: Object, *others: Object, after: float = 0.0) -> Plan:
 
 def with_status(job: Object, status: Object) -> Object:
     return {**job, "status": status}
+
+
+def cluster_by(owner: Object | None) -> Object:
+    cluster = ray.ray_cluster_of(ray.worker_group(), name="j-1")
+    if owner is not None:
+        cluster["metadata"]["ownerReferences"] = [owner_reference(owner)]
+    return cluster
 
 
 def test_a_job_created_suspended_passes_through_all_states() -> None:
@@ -87,7 +94,7 @@ def test_only_some_states_can_be_suspended(phase: str) -> None:
     ],
 )
 def test_the_cluster_goes_at_its_time(spec: Any, status: Object, seconds: int) -> None:
-    cluster = ray.ray_cluster_of(name="j-1")
+    cluster = cluster_by(ray.ray_job_of())
     whole = {**NEVER_AGAIN, **status, "rayClusterName": "j-1", "endTime": operators.TIME}
     job = with_status(ray.ray_job_of(**spec), whole)
     if seconds:
@@ -96,6 +103,41 @@ def test_the_cluster_goes_at_its_time(spec: Any, status: Object, seconds: int) -
     assert operators.deleted_names(decide(job, cluster, after=seconds), "RayCluster") == ["j-1"]
     failed = with_status(ray.ray_job_of(), whole)
     assert decide(failed, cluster, after=999).steps == []
+
+
+SUSPENDED: Object = {"suspend": True, "shutdownAfterJobFinishes": True}
+LEFT_ALONE: dict[str, tuple[Object, Object]] = {
+    "suspended": (SUSPENDED, {"jobDeploymentStatus": "Suspending"}),
+    "to be tried again": ({}, {"jobDeploymentStatus": "Retrying"}),
+    "ended": ({"shutdownAfterJobFinishes": True}, NEVER_AGAIN),
+    "ended, without its workers": (
+        {"deletionStrategy": {"deletionRules": [
+            {"policy": "DeleteWorkers", "condition": {"jobStatus": "SUCCEEDED"}}]}},
+        NEVER_AGAIN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "status"), LEFT_ALONE.values(), ids=LEFT_ALONE)
+@pytest.mark.parametrize("owner", [None, ray.ray_job_of(name="other")])
+def test_a_cluster_that_the_job_did_not_make_is_left_alone(
+    spec: Object, status: Object, owner: Object | None
+) -> None:
+    whole = {**status, "rayClusterName": "j-1", "endTime": operators.TIME}
+    job = with_status(ray.ray_job_of(**spec), whole)
+    plan = decide(job, cluster_by(owner))
+    assert not any(isinstance(step, Delete | Patch) for step in plan.steps)
+    assert [event[:2] for event in operators.events(plan)] == [("Warning", "ErrResourceExists")]
+    own = decide(job, cluster_by(job))
+    assert any(isinstance(step, Delete | Patch) for step in own.steps)
+
+
+@pytest.mark.parametrize("owner", [None, ray.ray_job_of(name="other")])
+def test_a_job_is_suspended_though_its_name_is_that_of_a_foreign_cluster(
+    owner: Object | None,
+) -> None:
+    status = {"jobDeploymentStatus": "Suspending", "rayClusterName": "j-1"}
+    plan = decide(with_status(ray.ray_job_of(**SUSPENDED), status), cluster_by(owner))
+    assert operators.status(plan)["jobDeploymentStatus"] == "Suspended"
 
 
 def test_the_script_submits_once_and_follows() -> None:

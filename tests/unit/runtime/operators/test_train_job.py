@@ -184,6 +184,25 @@ def test_a_job_set_of_somebody_else_says_nothing_about_the_job() -> None:
     )
 
 
+@pytest.mark.parametrize("owners", [[], [{"controller": True, "uid": "other"}]])
+def test_keys_and_hosts_of_somebody_else_are_left_alone(owners: list[Object]) -> None:
+    source = runtime("deepspeed-distributed")
+    parent = train_jobs.job("deepspeed-distributed")
+    made = train_job_children.make_blueprint(parent, source)
+    theirs = [train_job_children.make_secret(made), train_job_children.make_hostfile(made)]
+    for each in theirs:
+        each["metadata"]["ownerReferences"] = owners
+    theirs[1]["data"] = {"hostfile": "elsewhere"}
+    plan = see(parent, snapshot(parent, source), *theirs)
+    assert list(applied(plan)) == ["JobSet run"]
+    assert operators.created(plan) == []
+    failed = "TrainJob resources reconciliation failed:"
+    assert [text for _, _, text in operators.events(plan)] == [
+        f'{failed} secret "run-mpi-ssh-auth" exists but is owned by another object',
+        f'{failed} configmap "run-mpi-hostfile" exists but is owned by another object',
+    ]
+
+
 def test_progress_that_the_code_reported_stays() -> None:
     parent = train_jobs.job(suspend=True, status={"trainerStatus": {"progressPercentage": 5}})
     assert operators.status(see(parent, TORCH))["trainerStatus"] == {"progressPercentage": 5}

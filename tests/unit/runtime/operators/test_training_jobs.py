@@ -573,3 +573,18 @@ def test_an_elastic_job_with_metrics_has_an_autoscaler() -> None:
     obj["spec"]["runPolicy"]["suspend"] = True
     plan = training.see(obj, PYTORCH, made)
     assert operators.deleted_names(plan, "HorizontalPodAutoscaler") == ["mnist"]
+
+
+def test_an_autoscaler_of_somebody_else_is_left_alone() -> None:
+    elastic = {"minReplicas": 1, "maxReplicas": 4, "metrics": METRICS}
+    obj = training.job(PYTORCH, {"Worker": 2}, elasticPolicy=elastic)
+    theirs = operators.created(training.see(obj, PYTORCH))[0]
+    theirs["metadata"]["ownerReferences"][0]["uid"] = "other"
+    theirs["spec"]["maxReplicas"] = 9
+    plan = training.see(obj, PYTORCH, theirs)
+    assert operators.patches(plan) == []
+    assert operators.created_names(plan, "HorizontalPodAutoscaler") == []
+    assert ("Warning", "ErrResourceExists") in [event[:2] for event in operators.events(plan)]
+    obj["spec"]["runPolicy"]["suspend"] = True
+    plan = training.see(obj, PYTORCH, theirs)
+    assert operators.deleted_names(plan, "HorizontalPodAutoscaler") == []
