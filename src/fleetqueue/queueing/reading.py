@@ -93,7 +93,9 @@ def read_workload(
         waits_until=_requeue_at(obj),
         may_requeue=requeued is None or requeued["status"] != "False",
         replaces=_key(notes.get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR)),
-        is_slice=bool(notes.get(labels.WORKLOAD_SLICE_NAME)),
+        slice_name=notes.get(labels.WORKLOAD_SLICE_NAME) or "",
+        controller_uid=workloads.controller_uid_of(obj),
+        origin=str((metadata.get("labels") or {}).get(labels.MULTIKUEUE_ORIGIN) or ""),
         allowed_flavors=_flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS)),
         parent_uid=str((workloads.parent_of(obj) or {}).get("uid") or ""),
         unhealthy_nodes=tuple(

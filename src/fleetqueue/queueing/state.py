@@ -162,7 +162,7 @@ class State:
     def replaced_by(self, workload: Workload) -> Workload | None:
         """The older slice that holds the quota which this one gets instead."""
         found = self.holder(workload.replaces) if workload.replaces is not None else None
-        if found is None or self.is_taken(found.key):
+        if found is None or self.is_taken(found.key) or not workload.continues(found):
             return None
         return found if found.cluster_queue == workload.cluster_queue else None
 

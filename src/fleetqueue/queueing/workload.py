@@ -122,9 +122,12 @@ class Workload:
     may_requeue: bool = True
     """False while its Requeued condition is."""
     replaces: Key | None = None
-    """The older slice of the same job whose place it takes."""
-    is_slice: bool = False
-    """Of an elastic job."""
+    """The older slice whose place it asks for; whether it gets that, see `continues`."""
+    slice_name: str = ""
+    """The name of the first slice of its job, where that is elastic."""
+    controller_uid: str = ""
+    origin: str = ""
+    """Of the copy of a workload on another cluster: what that cluster calls itself."""
     allowed_flavors: frozenset[str] | None = None
     """For a variant of a workload that tries several flavors at once."""
     flavor_rank: int = 0
@@ -152,6 +155,22 @@ class Workload:
     @property
     def has_quota(self) -> bool:
         return self.reserved_at is not None
+
+    @property
+    def is_slice(self) -> bool:
+        """Of an elastic job."""
+        return bool(self.slice_name)
+
+    def continues(self, former: "Workload") -> bool:
+        """Whether both are slices of one job, so that this one may take the place of the other."""
+        name = former.slice_name or former.key.name
+        if (former.key.namespace, name) != (self.key.namespace, self.slice_name):
+            return False
+        if self.origin != former.origin:
+            return False
+        # A copy has no owner until the job arrives and takes it, one slice after the other.
+        is_untaken = bool(self.origin) and not (self.controller_uid and former.controller_uid)
+        return is_untaken or self.controller_uid == former.controller_uid
 
     def usage(self) -> Mapping[FlavorResource, int]:
         """The quota it holds."""

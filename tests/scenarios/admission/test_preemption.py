@@ -22,7 +22,10 @@ pytestmark = pytest.mark.rule("kueue 13.3")
 
 LOWER = {"withinClusterQueue": "LowerPriority"}
 ANY = {"reclaimWithinCohort": "Any"}
-ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
+ELASTIC = {
+    "kueue.x-k8s.io/elastic-job": "true",
+    "kueue.x-k8s.io/workload-slice-name": "first",
+}
 
 
 async def start(fleet: Fleet, *objects: Object) -> Kueue:

@@ -12,6 +12,7 @@ from tests.support.kueue import (
 from tests.support.scheduled import elsewhere, reason, start, with_checks
 
 from fleetqueue.admission import kinds
+from fleetqueue.kube.plan import owner_reference
 from fleetqueue.testing import Fleet, namespace
 
 pytestmark = pytest.mark.rule("kueue 13.2")
@@ -283,7 +284,10 @@ async def test_s34_many_events_are_one_evaluation(fleet: Fleet) -> None:
 
 # Elastic workloads
 
-ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
+ELASTIC = {
+    "kueue.x-k8s.io/elastic-job": "true",
+    "kueue.x-k8s.io/workload-slice-name": "first",
+}
 
 
 @pytest.mark.rule("kueue 9.9")
@@ -307,3 +311,38 @@ async def test_s39_a_larger_slice_is_charged_the_difference(fleet: Fleet) -> Non
     smaller = [pod_set(count=3, cpu="1")]
     await kueue.patch(kinds.WORKLOAD, "second", {"spec": {"podSets": smaller}})
     assert await kueue.admitted() == ["second", "waits"]
+
+
+@pytest.mark.rule("kueue 9.9")
+async def test_a_slice_of_another_namespace_is_not_replaced(fleet: Fleet) -> None:
+    furniture = namespace("theirs"), elsewhere(local_queue(), "theirs")
+    kueue = await start(fleet, cluster_queue(quota="5"), local_queue(), *furniture)
+    first = workload("first", sets=[pod_set(count=3, cpu="1")])
+    first["metadata"]["annotations"] = dict(ELASTIC)
+    second = elsewhere(workload("second", sets=[pod_set(count=5, cpu="1")]), "theirs")
+    replaced = "kueue.x-k8s.io/workload-slice-replacement-for"
+    second["metadata"]["annotations"] = {**ELASTIC, replaced: "default/first"}
+
+    await kueue.create(first)
+    await kueue.create(second)
+
+    assert await kueue.admitted() == ["first"]
+    assert "Finished" not in await kueue.conditions("first")
+
+
+@pytest.mark.rule("kueue 9.9")
+async def test_a_slice_of_another_job_is_not_replaced(fleet: Fleet) -> None:
+    kueue = await start(fleet, cluster_queue(quota="5"), local_queue())
+    owner = await kueue.get(kinds.LOCAL_QUEUE, "main")
+    first = workload("first", sets=[pod_set(count=3, cpu="1")])
+    first["metadata"]["annotations"] = dict(ELASTIC)
+    first["metadata"]["ownerReferences"] = [owner_reference(owner)]
+    second = workload("second", sets=[pod_set(count=5, cpu="1")])
+    replaced = "kueue.x-k8s.io/workload-slice-replacement-for"
+    second["metadata"]["annotations"] = {**ELASTIC, replaced: "default/first"}
+
+    await kueue.create(first)
+    await kueue.create(second)
+
+    assert await kueue.admitted() == ["first"]
+    assert "Finished" not in await kueue.conditions("first")

@@ -473,7 +473,8 @@ def test_slices_may_not_ask_to_be_close(
     topology: TopologyRequest, is_slice: bool, is_on: bool, refusal: str
 ) -> None:
     found = placing("team tas:cpu=9", Settings(places_elastic=is_on), tas={"n1": 4})
-    (decision,) = found.plan(asking("w@team cpu=1", topology, is_slice=is_slice)).decisions
+    name = "w" if is_slice else ""
+    (decision,) = found.plan(asking("w@team cpu=1", topology, slice_name=name)).decisions
     assert isinstance(decision, Wait if refusal else Admit)
     assert not isinstance(decision, Wait) or decision.message == (
         f"failed to assign flavors to pod set main: {refusal}"
@@ -495,7 +496,8 @@ def test_places_are_told_by_prefix_where_that_is_wanted(by_prefix: bool) -> None
 def test_a_slice_keeps_the_pods_of_the_one_before_where_they_are() -> None:
     found = placing("team tas:cpu=9", Settings(places_elastic=True), tas={"n1": 4, "n2": 4})
     found.state.hold(running("old@team cpu=1 x2", n2=2))
-    bigger = replace(asking("new@team cpu=1 x3"), replaces=running("old@team").key)
+    grown = asking("new@team cpu=1 x3", ANYWHERE, slice_name="old")
+    bigger = replace(grown, replaces=running("old@team").key)
     (decision,) = found.plan(bigger).decisions
     assert isinstance(decision, Admit)
     assert decision.held.assignments[0].placement == on(n1=1, n2=2)

@@ -1,12 +1,17 @@
 """Slices of elastic jobs: a bigger one takes the place of the one before it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from fleetqueue.queueing.plan import Admit, Preempt, Wait
+from fleetqueue.api.meta import Key
+from fleetqueue.queueing.plan import Admit, Decision, Preempt, Wait
 from fleetqueue.queueing.workload import PodSetAssignment, Workload
 from support.cycles import Scene, message, scene, usage, waiting
+
+Said = dict[str, Any]
 
 pytestmark = [pytest.mark.rule("kueue 9.9"), pytest.mark.rule("kueue 13.2")]
 
@@ -21,7 +26,7 @@ def slice_of(line: str, flavor: str = "default") -> Workload:
 
 
 def bigger(line: str, of: str = "old") -> Workload:
-    return waiting(line, replaces=waiting(f"{of}@team").key)
+    return waiting(line, replaces=waiting(f"{of}@team").key, slice_name=of)
 
 
 def with_old(picture: str, line: str = "old@team cpu=1 x2", flavor: str = "default") -> Scene:
@@ -93,6 +98,63 @@ def test_a_former_slice_in_another_queue_is_not_replaced() -> None:
     found.state.hold(slice_of("old@other cpu=1"))
     (decision,) = found.plan(bigger("new@team cpu=1 x3")).admitted()
     assert decision.replaced is None
+
+
+ANNAS = {"slice_name": "old", "controller_uid": "annas job"}
+COPY = {"slice_name": "old", "origin": "multikueue"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (ANNAS, ANNAS),
+        ({"controller_uid": "annas job"}, ANNAS),
+        (COPY, COPY),
+        ({**COPY, "controller_uid": "mirror"}, COPY),
+        (COPY, {**COPY, "controller_uid": "mirror"}),
+    ],
+    ids=["of one job", "before it was elastic", "copies", "a copy after one taken", "taken late"],
+)
+def test_a_slice_takes_the_place_of_one_of_its_job(old: Said, new: Said) -> None:
+    (decision,) = _grown(old, new)
+    assert isinstance(decision, Admit)
+    assert decision.replaced is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({**ANNAS, "key": Key("anna", "old")}, ANNAS),
+        (ANNAS, {**ANNAS, "controller_uid": "bobs job"}),
+        (ANNAS, {**ANNAS, "controller_uid": ""}),
+        (ANNAS, {**ANNAS, "slice_name": "new"}),
+        (ANNAS, {**ANNAS, "slice_name": ""}),
+        ({"slice_name": ""}, {"slice_name": ""}),
+        (COPY, {**COPY, "origin": "another"}),
+        ({**COPY, "controller_uid": "mirror"}, {**COPY, "controller_uid": "another"}),
+    ],
+    ids=[
+        "of another namespace",
+        "of another job",
+        "of no job",
+        "of another chain",
+        "no slice",
+        "neither a slice",
+        "a copy from elsewhere",
+        "copies of two jobs",
+    ],
+)
+def test_nobody_takes_the_place_of_what_is_not_of_its_job(old: Said, new: Said) -> None:
+    (decision,) = _grown(old, new)
+    assert isinstance(decision, Wait)
+
+
+def _grown(old: Said, new: Said) -> Sequence[Decision]:
+    """What becomes of a slice for which there is room only in the place of another."""
+    found = scene("team cpu=3")
+    held = replace(slice_of("old@team cpu=1 x2"), **old)
+    found.state.hold(held)
+    return found.plan(waiting("new@team cpu=1 x3", replaces=held.key, **new)).decisions
 
 
 @pytest.mark.rule("kueue 5.6")

@@ -55,8 +55,7 @@ class Source:
         policy = demand.rules.within if self.turn == OWN else demand.rules.reclaim
         if not _satisfies(policy, demand.workload, workload) or not _uses(workload, demand):
             return None
-        spared = (demand.workload.key, demand.workload.replaces)
-        if workload.key in spared or demand.state.is_taken(workload.key):
+        if _is_spared(demand.workload, workload) or demand.state.is_taken(workload.key):
             return None
         if self.turn == OWN:
             return Candidate(workload, OWN, IN_CLUSTER_QUEUE)
@@ -222,6 +221,13 @@ def _exceeding_queues(demand: Demand, cohort: Node, came_from: Node) -> Iterator
             yield child
         else:
             yield from _exceeding_queues(demand, child, came_from)
+
+
+def _is_spared(preemptor: Workload, workload: Workload) -> bool:
+    """It is the preemptor itself, or the slice whose place that takes."""
+    if workload.key == preemptor.key:
+        return True
+    return workload.key == preemptor.replaces and preemptor.continues(workload)
 
 
 def _may_go_for_borrowing(demand: Demand, workload: Workload) -> bool:

@@ -110,9 +110,18 @@ def test_the_slice_that_is_replaced_is_no_candidate() -> None:
     state = (
         quota_tree("cq gpu=4 within=LowerPriority").running("old@cq gpu=3; other@cq gpu=1").state
     )
-    new = replace(workload("new@cq gpu=1 priority=1"), replaces=Key("default", "old"))
+    asks = replace(workload("new@cq gpu=1 priority=1"), replaces=Key("default", "old"))
+    new = replace(asks, slice_name="old")
     found = find_targets(state, new, new.usage(), frozenset(new.usage()))
     assert [each.workload.key.name for each in found] == ["other"]
+
+
+def test_one_of_another_job_is_a_candidate_whatever_the_preemptor_says() -> None:
+    state = quota_tree("cq gpu=3 within=LowerPriority").running("old@cq gpu=3").state
+    asks = replace(workload("new@cq gpu=1 priority=1"), replaces=Key("default", "old"))
+    new = replace(asks, slice_name="new")
+    found = find_targets(state, new, new.usage(), frozenset(new.usage()))
+    assert [each.workload.key.name for each in found] == ["old"]
 
 
 @pytest.mark.rule("kueue 5.7")
