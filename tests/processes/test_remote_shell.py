@@ -62,7 +62,7 @@ class Pods:
         return Listed(self.found).get(kind, namespace, name)
 
     def cached_by(self, kind: Resource, index: str, value: str) -> Iterable[Object]:
-        return Listed(self.found).controlled(kind, value)
+        return Listed(self.found).controlled(kind, value, "")
 
     def changed(self) -> None:
         for listener in self._listeners:

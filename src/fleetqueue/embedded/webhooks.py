@@ -149,8 +149,8 @@ class Stored:
             return registry.by_kind(kind.group, kind.kind)
         return registry.find(kind.group, kind.version, kind.plural)
 
-    def controlled(self, kind: Resource, uid: str) -> list[Object]:
-        return [obj for obj in self.all(kind, "") if controller_uid(obj) == uid]
+    def controlled(self, kind: Resource, uid: str, namespace: str) -> list[Object]:
+        return [obj for obj in self.all(kind, namespace) if controller_uid(obj) == uid]
 
     def orphans(self, kind: Resource, namespace: str) -> list[Object]:
         return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]

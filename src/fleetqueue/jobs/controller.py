@@ -133,7 +133,7 @@ def _lets_go(sight: Sight) -> bool:
     """Whether a Workload of the job is being deleted: it must not wait for owners that are gone."""
     if not sight.settings.gates.skips_ancestors_of_deleted:
         return False
-    found = sight.source.controlled(WORKLOAD, uid_of(sight.job))
+    found = sight.source.controlled(WORKLOAD, uid_of(sight.job), sight.namespace)
     return any(is_deleting(each) for each in found)
 
 
@@ -143,7 +143,7 @@ def _as_child(kind: JobKind, sight: Sight, ancestor: Object) -> Plan:
         return NOTHING
     found = [
         each
-        for each in sight.source.controlled(WORKLOAD, str(ancestor["metadata"]["uid"]))
+        for each in sight.source.controlled(WORKLOAD, uid_of(ancestor), sight.namespace)
         if not status_of.is_finished(each)
     ]
     newest = max(found, key=_created, default=None)

@@ -35,9 +35,9 @@ def operator(has_ray: bool) -> Operator:
 def decide(look: Look) -> Plan:
     workload = look.parent
     owner = _controller(workload)
-    if owner is None or not _grants(workload) or look.uid != _newest_uid(look.source, owner):
+    if owner is None or not _grants(workload) or look.uid != _newest_uid(look, owner):
         return NOTHING
-    pods = sorted(_pods(look.source, owner), key=_name)
+    pods = sorted(_pods(look, owner), key=_name)
     steps: list[Step] = []
     for name, count in counts_of(workload["spec"]["podSets"]).items():
         mine = [pod for pod in pods if identity.labels_of(pod).get(labels.PODSET) == name]
@@ -64,19 +64,20 @@ def _grants(workload: Object) -> bool:
     return elastic and status_of.is_admitted(workload) and not is_over
 
 
-def _newest_uid(source: Source, owner: Object) -> str:
-    found = [each for each in source.controlled(WORKLOAD, owner["uid"]) if _grants(each)]
+def _newest_uid(look: Look, owner: Object) -> str:
+    known = look.source.controlled(WORKLOAD, owner["uid"], look.namespace)
+    found = [each for each in known if _grants(each)]
     return uid_of(by_age(found)[-1]) if found else ""
 
 
-def _pods(source: Source, owner: Object) -> Iterable[Object]:
+def _pods(look: Look, owner: Object) -> Iterable[Object]:
     """Those that have not ended."""
     above = [owner["uid"]]
     if owner["kind"] in _ABOVE_CLUSTERS:
-        clusters = source.controlled(RAY_CLUSTER, owner["uid"])
+        clusters = look.source.controlled(RAY_CLUSTER, owner["uid"], look.namespace)
         above = [each["metadata"]["uid"] for each in clusters]
     for uid in above:
-        for pod in source.controlled(POD, uid):
+        for pod in look.source.controlled(POD, uid, look.namespace):
             if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
                 yield pod
 
@@ -86,13 +87,13 @@ def _slices_of(source: Source, pod: Object) -> list[Key]:
     uid = controller_uid(pod)
     if not uid or labels.WORKLOAD_SLICE_NAME not in identity.annotations_of(pod):
         return []
-    found = list(source.controlled(WORKLOAD, uid))
+    namespace = key_of(pod).namespace
+    found = list(source.controlled(WORKLOAD, uid, namespace))
     reference = _controller(pod) or {}
     if reference.get("kind") == RAY_CLUSTER.kind:
-        namespace = str(pod["metadata"].get("namespace") or "")
         cluster = source.get(RAY_CLUSTER, namespace, str(reference.get("name")))
         if cluster is not None and controller_uid(cluster):
-            found += source.controlled(WORKLOAD, controller_uid(cluster))
+            found += source.controlled(WORKLOAD, controller_uid(cluster), namespace)
     return [key_of(each) for each in found if _grants(each)]
 
 

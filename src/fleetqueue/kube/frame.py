@@ -39,7 +39,7 @@ TOGETHER_MAX = 100
 """Creations and deletions under way at once for one parent."""
 _CONTROLLER = "controller"
 _OWNER = "owner by name"
-_ORPHANS = "orphans of "
+_ORPHANS = "orphans of"
 CLIMB_MAX = 12
 """More objects above a parent are not looked at; whoever climbs so high makes a mistake."""
 
@@ -396,11 +396,14 @@ class Caches:
     def all(self, kind: Resource, namespace: str) -> Sequence[Object]:
         return self._cluster.cached_all(kind, namespace)
 
-    def controlled(self, kind: Resource, uid: str) -> Sequence[Object]:
-        return self._cluster.cached_by(kind, _CONTROLLER, uid)
+    def controlled(self, kind: Resource, uid: str, namespace: str) -> Sequence[Object]:
+        found = self._cluster.cached_by(kind, _CONTROLLER, uid)
+        if not namespace:
+            return found
+        return [obj for obj in found if obj["metadata"].get("namespace") == namespace]
 
     def orphans(self, kind: Resource, namespace: str) -> Sequence[Object]:
-        return self._cluster.cached_by(kind, _CONTROLLER, f"{_ORPHANS}{namespace}")
+        return self._cluster.cached_by(kind, _CONTROLLER, (_ORPHANS, namespace))
 
     def left(self, kind: Resource, owner: Object) -> Sequence[Object]:
         return self._cluster.cached_by(kind, _OWNER, owner_name(owner))
@@ -420,7 +423,8 @@ def nobody(kind: Resource) -> Watch:
 
 
 def _controllers(obj: Object) -> Iterable[Hashable]:
-    return (controller_uid(obj) or f"{_ORPHANS}{key_of(obj).namespace}",)
+    # No uid that anybody writes is a pair.
+    return (controller_uid(obj) or (_ORPHANS, key_of(obj).namespace),)
 
 
 def _owners(obj: Object) -> Iterable[Hashable]:

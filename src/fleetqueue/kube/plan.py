@@ -1,6 +1,6 @@
 """What a decision sees and what it says: a look at the objects, and a plan of steps, both data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -117,7 +117,11 @@ class Look:
 
     def owned(self, kind: Resource) -> list[Object]:
         """What the parent controls, by name."""
-        return sorted(self.source.controlled(kind, self.uid), key=_name)
+        return sorted(self.source.controlled(kind, self.uid, self.namespace), key=_name)
+
+    def owned_by(self, owner: Object, kind: Resource) -> Sequence[Object]:
+        """What another object in the parent's namespace controls."""
+        return self.source.controlled(kind, str(owner["metadata"]["uid"]), self.namespace)
 
     def find(self, kind: Resource, name: str, namespace: str | None = None) -> Object | None:
         """An object by its name; without a namespace, in the parent's."""

@@ -24,7 +24,10 @@ class Source(Protocol):
     def all(self, kind: Resource, namespace: str) -> Sequence[Object]:
         """Of a namespace, or of all of them where it is ""."""
 
-    def controlled(self, kind: Resource, uid: str) -> Sequence[Object]: ...
+    def controlled(self, kind: Resource, uid: str, namespace: str) -> Sequence[Object]:
+        """What the owner with that uid controls; of a namespaced owner only what is in its own
+        namespace, for anybody may claim an owner elsewhere.
+        """
 
     def orphans(self, kind: Resource, namespace: str) -> Sequence[Object]: ...
 
@@ -52,13 +55,8 @@ class Listed:
             and namespace in ("", obj["metadata"].get("namespace") or "")
         ]
 
-    def controlled(self, kind: Resource, uid: str) -> list[Object]:
-        return [
-            obj
-            for obj in self._objects
-            if (obj["apiVersion"], obj["kind"]) == (kind.api_version, kind.kind)
-            and controller_uid(obj) == uid
-        ]
+    def controlled(self, kind: Resource, uid: str, namespace: str) -> list[Object]:
+        return [obj for obj in self.all(kind, namespace) if controller_uid(obj) == uid]
 
     def orphans(self, kind: Resource, namespace: str) -> list[Object]:
         return [obj for obj in self.all(kind, namespace) if not controller_uid(obj)]

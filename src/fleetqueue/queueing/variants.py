@@ -49,8 +49,13 @@ def _rivals(state: State, workload: Workload) -> list[Workload]:
     """The other variants that are admitted, in a fixed order."""
     if not state.settings.admits_concurrently or not workload.parent_uid:
         return []
-    found = [each for each in state.variants_of(workload.parent_uid) if each.is_admitted]
-    return sorted((each for each in found if each.key != workload.key), key=lambda each: each.key)
+    # Anybody may claim a parent in another namespace.
+    near = [
+        each
+        for each in state.variants_of(workload.parent_uid)
+        if each.key.namespace == workload.key.namespace and each.key != workload.key
+    ]
+    return sorted((each for each in near if each.is_admitted), key=lambda each: each.key)
 
 
 def _last_acceptable(queue: ClusterQueue) -> int:

@@ -45,9 +45,9 @@ def group_of(pod: Object, source: Source) -> Group | None:
 
 def peers_of(group: Group, source: Source) -> list[Object]:
     """All pods of a job that have its keys, whether they run or not."""
-    pods = list(source.controlled(POD, group.uid))
-    for job in source.controlled(JOB, group.uid):
-        pods += source.controlled(POD, str(job["metadata"]["uid"]))
+    pods = list(source.controlled(POD, group.uid, group.namespace))
+    for job in source.controlled(JOB, group.uid, group.namespace):
+        pods += source.controlled(POD, str(job["metadata"]["uid"]), group.namespace)
     return [pod for pod in pods if group_of(pod, source) == group]
 
 

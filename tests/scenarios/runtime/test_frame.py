@@ -25,7 +25,7 @@ from fleetqueue.kube.plan import (
 )
 from fleetqueue.kube.resources import Object, Resource
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, SECRET
-from fleetqueue.testing import Fleet
+from fleetqueue.testing import Fleet, namespace
 
 _EVENT = Resource("", "v1", "events", "Event")
 _QUOTA = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -96,6 +96,42 @@ async def test_a_child_that_is_taken_away_wakes_its_parent(fleet: Fleet) -> None
     await cluster.client.delete(SECRET, "a-0", "default")
     await fleet.settle()
     assert await cluster.client.get(SECRET, "a-0", "default")
+
+
+async def test_what_claims_a_parent_of_another_namespace_is_no_child_of_it(fleet: Fleet) -> None:
+    cluster = await fleet.add_cluster("one")
+    fleet.run(controller_of(SCALER), on=cluster)
+    await cluster.client.create(namespace("theirs"))
+    parent = await cluster.client.create(config_map(0))
+    forged = child(SECRET, parent, {"name": "forged", "finalizers": ["example.com/stays"]})
+    forged["metadata"]["namespace"] = "theirs"
+    await cluster.client.create(forged)
+    await fleet.settle()
+
+    await cluster.client.patch(CONFIG_MAP, "a", {"data": {"count": "1"}}, "default")
+    await fleet.settle()
+
+    assert await cluster.client.get(SECRET, "a-0", "default")
+
+
+async def test_what_says_that_an_odd_uid_controls_it_is_no_orphan(fleet: Fleet) -> None:
+    def adopt(look: Look) -> Plan:
+        seen = ",".join(obj["metadata"]["name"] for obj in look.orphans(SECRET, {}))
+        return Plan([Patch(look.parent, {"metadata": {"annotations": {"seen": seen}}})])
+
+    cluster = await fleet.add_cluster("one")
+    fleet.run(controller_of(Operator("adopter", CONFIG_MAP, adopt, owns=(SECRET,))), on=cluster)
+    await cluster.client.create(namespace("theirs"))
+    odd = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "orphans of default"}
+    forged = {"name": "forged", "namespace": "theirs", "finalizers": ["example.com/stays"]}
+    forged_by = {**forged, "ownerReferences": [{**odd, "controller": True}]}
+    for metadata in (forged_by, {"name": "plain", "namespace": "default"}):
+        await cluster.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+    await cluster.client.create(config_map(0))
+    await fleet.settle()
+
+    made = await cluster.client.get(CONFIG_MAP, "a", "default")
+    assert made["metadata"]["annotations"] == {"seen": "plain"}
 
 
 async def test_nothing_is_made_again_for_a_parent_that_is_gone(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api.meta import Key
 from fleetqueue.queueing.equivalence import hash_of
 from fleetqueue.queueing.model import ConcurrentAdmission
 from fleetqueue.queueing.plan import Migrate, Wait
@@ -67,6 +68,13 @@ def test_a_more_wanted_variant_evicts_a_less_wanted_one() -> None:
     )
     assert decision.wait.message == ". Pending the migration of 1 workload(s)"
     assert decision.wait.requeue is Requeue.PENDING_MIGRATION
+
+
+@pytest.mark.parametrize("flavor", ["reserved", "spot"])
+def test_what_claims_the_same_parent_in_another_namespace_is_no_variant(flavor: str) -> None:
+    stranger = replace(admitted("on-demand"), key=Key("theirs", "on-demand"))
+    found = queue("", stranger)
+    assert found.cycle(variant(flavor)) == [f"{flavor}: admit {flavor}"]
 
 
 def test_a_less_wanted_variant_stays_out() -> None:

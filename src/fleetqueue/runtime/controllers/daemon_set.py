@@ -169,7 +169,7 @@ def operator(backoff: FailureBackoff | None = None) -> Operator:
         manager="kube-controller-manager",
         created=pod_notes.created,
         refused=refused,
-        rest=lambda look: rest_seconds(len(look.source.controlled(POD, look.uid))),
+        rest=lambda look: rest_seconds(len(look.owned_by(look.parent, POD))),
     )
 
 

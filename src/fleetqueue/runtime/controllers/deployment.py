@@ -222,11 +222,7 @@ def _is_being_resized(rollout: Rollout) -> bool:
 def _has_old_pods(rollout: Rollout) -> bool:
     if any((each.get("status") or {}).get("replicas") for each in rollout.old):
         return True
-    pods = [
-        pod
-        for each in rollout.old
-        for pod in rollout.look.source.controlled(POD, each["metadata"]["uid"])
-    ]
+    pods = [pod for each in rollout.old for pod in rollout.look.owned_by(each, POD)]
     return any(not pod_facts.is_terminal(pod) for pod in pods)
 
 

@@ -124,5 +124,5 @@ OPERATOR = Operator(
     decides_deletion=True,
     created=pod_notes.created,
     refused=refused,
-    rest=lambda look: rest_seconds(len(look.source.controlled(POD, look.uid))),
+    rest=lambda look: rest_seconds(len(look.owned_by(look.parent, POD))),
 )

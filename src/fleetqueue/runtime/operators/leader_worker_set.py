@@ -111,13 +111,13 @@ class _History:
 
 
 def _groups(look: Look, whole: LeaderWorkerSet, leaders: Object | None) -> list[Group]:
-    pods = () if leaders is None else look.source.controlled(POD, leaders["metadata"]["uid"])
+    pods = () if leaders is None else look.owned_by(leaders, POD)
     found = []
     for leader in pods:
         index = label(leader, keys.GROUP_KEY)
         if not index.isdecimal():
             continue
-        workers = look.source.controlled(STATEFUL_SET, leader["metadata"]["uid"])
+        workers = look.owned_by(leader, STATEFUL_SET)
         found.append(Group(int(index), leader, next(iter(workers), None), whole.size > 1))
     return sorted(found, key=lambda group: group.index)
 
@@ -191,7 +191,7 @@ def _lost_pod(look: Look, whole: LeaderWorkerSet, group: Group) -> Object | None
 def _worker_pods(look: Look, group: Group) -> list[Object]:
     if group.workers is None:
         return []
-    found = look.source.controlled(POD, group.workers["metadata"]["uid"])
+    found = look.owned_by(group.workers, POD)
     return sorted(found, key=_called)
 
 

@@ -78,7 +78,7 @@ def _judge(
 ) -> None:
     pods: list[Object] = []
     if launcher is not None:
-        pods = list(look.source.controlled(POD, str(launcher["metadata"]["uid"])))
+        pods = list(look.owned_by(launcher, POD))
     draft.tell_suspension()
     is_made_now = any(isinstance(step, Create) and step.obj["kind"] == "Job" for step in plan.steps)
     if launcher is not None or is_made_now:
