@@ -43,18 +43,25 @@ def names_of(workload: Object) -> Iterable[str]:
     return [str(state["name"]) for state in status.checks_of(workload)]
 
 
-def owner_uids(obj: Object) -> Iterable[str]:
-    return [str(each["uid"]) for each in obj["metadata"].get("ownerReferences") or ()]
+def owners_of(workload: Object) -> Iterable[tuple[str, str]]:
+    """Namespace and uid of each: whoever writes the uid of a job elsewhere owns nothing by it."""
+    namespace = key_of(workload).namespace
+    references = workload["metadata"].get("ownerReferences") or ()
+    return [(namespace, str(each["uid"])) for each in references]
 
 
 BY_CHECK = Index(kinds.WORKLOAD, "admission checks", names_of)
-BY_OWNER = Index(kinds.WORKLOAD, "owners", owner_uids)
+BY_OWNER = Index(kinds.WORKLOAD, "owners", owners_of)
+
+
+def workloads_of(source: Source, job: Object) -> Sequence[Object]:
+    return source.found(BY_OWNER, (key_of(job).namespace, uid_of(job)))
 
 
 def is_there_too(source: Source, job: Object | None, workload: Key, worker: str) -> bool:
     """Whether a worker has another Workload of the job, such as a slice that took the place of
     this one.
     """
-    found = () if job is None else source.found(BY_OWNER, uid_of(job))
+    found = () if job is None else workloads_of(source, job)
     others = [each for each in found if key_of(each) != workload and not status.is_finished(each)]
     return any(status.cluster_of(each) == worker for each in others)

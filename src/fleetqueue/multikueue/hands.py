@@ -108,7 +108,7 @@ class Hands:
                 queue = _queue_of(subject.workload)
                 self._metrics.count("multikueue_workloads_admitted_total", queue, site)
             case steps.WakeComponents():
-                for each in self._source.found(checks.BY_OWNER, subject.jobs[0]["metadata"]["uid"]):
+                for each in checks.workloads_of(self._source, subject.jobs[0]):
                     if key_of(each) != subject.key:
                         self.errands.wake(key_of(each), 0.0)
         return False

@@ -66,7 +66,7 @@ class LeftJobs:
 
     def alone(self, jobs: Sequence[Object]) -> list[Object]:
         """Those of them that have no other Workload."""
-        return [job for job in jobs if not self._source.found(checks.BY_OWNER, uid_of(job))]
+        return [job for job in jobs if not checks.workloads_of(self._source, job)]
 
     def lost(self, had: str | None) -> list[str]:
         """Workers out of reach that may still run them; `had`: the one that ran them, None where

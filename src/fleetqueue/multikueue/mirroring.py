@@ -111,7 +111,7 @@ class Mirroring:
         if identity.is_elastic(job, self._settings.jobs):
             return False
         named = set(adapter.wakes(mirror, self._settings))
-        own = {key_of(each) for each in self._source.found(checks.BY_OWNER, uid_of(job))}
+        own = {key_of(each) for each in checks.workloads_of(self._source, job)}
         return bool(named) and not named & {key_of(workload), *own}
 
     async def _remove_older(self, worker: Worker, adapter: Adapter, mirror: Object) -> None:

@@ -3,8 +3,9 @@
 import pytest
 from tests.support.kueue import admission_check
 
+from fleetqueue.kube.resources import Object
 from fleetqueue.kube.sources import Listed
-from fleetqueue.multikueue import checks
+from fleetqueue.multikueue import checks, kinds
 from fleetqueue.multikueue.adapters.registry import adapter_for
 from fleetqueue.multikueue.kinds import CONTROLLER
 
@@ -39,3 +40,14 @@ def test_variants_of_a_workload_are_not_sent() -> None:
     variant = {"metadata": {"name": "variant", "ownerReferences": [owner]}}
     said = 'No multikueue adapter found for owner kind "kueue.x-k8s.io/v1beta2, Kind=Workload"'
     assert adapter_for(variant, {}) == said
+
+
+def test_a_workload_elsewhere_that_names_a_job_as_its_owner_is_none_of_its() -> None:
+    def workload(name: str, namespace: str) -> Object:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}
+        metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
+        return {"apiVersion": kinds.WORKLOAD.api_version, "kind": "Workload", "metadata": metadata}
+
+    own, forged = workload("own", "a"), workload("forged", "b")
+    job = {"metadata": {"name": "job", "namespace": "a", "uid": "1"}}
+    assert checks.workloads_of(Listed([own, forged]), job) == [own]

@@ -179,7 +179,7 @@ class DispatchController(Controller[Any]):
                         yield key
 
     def _of_job(self, adapter: Adapter, job: Object) -> Iterable[Key]:
-        found = self._source.found(checks.BY_OWNER, job["metadata"].get("uid") or "")
+        found = checks.workloads_of(self._source, job)
         if found or (left := self._left.found(adapter, job)) is None:
             return map(key_of, found)
         self._known.setdefault(left, adapter)
@@ -194,7 +194,7 @@ class DispatchController(Controller[Any]):
             return []
         # The job that has its name now may wait for it to go.
         job = self._source.get(kind, *key_of(obj)) if self._cluster_follows(kind) else None
-        own = () if job is None else self._source.found(checks.BY_OWNER, uid_of(job))
+        own = () if job is None else checks.workloads_of(self._source, job)
         return dict.fromkeys([*adapter.wakes(obj, self._settings), *map(key_of, own)])
 
     # One look
@@ -365,7 +365,7 @@ class DispatchController(Controller[Any]):
         own = status.cluster_of(subject.workload)
         if not own or not status.is_finished(subject.workload):
             return own
-        for each in self._source.found(checks.BY_OWNER, uid_of(subject.jobs[0])):
+        for each in checks.workloads_of(self._source, subject.jobs[0]):
             if not status.is_finished(each):
                 was_put_out = status.find_condition(each, status.EVICTED) is not None
                 found = status.cluster_of(each)
@@ -407,7 +407,7 @@ class DispatchController(Controller[Any]):
         if not subject.adapter.has_components:
             return [], 0
         job = subject.jobs[0]
-        found = self._source.found(checks.BY_OWNER, job["metadata"]["uid"])
+        found = checks.workloads_of(self._source, job)
         replicas = (job.get("spec") or {}).get("replicas")
         return [component_of(each) for each in found], 1 if replicas is None else int(replicas)
 

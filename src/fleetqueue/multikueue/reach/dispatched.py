@@ -106,8 +106,7 @@ class Dispatched:
         meant = [
             (uid, each)
             for uid in pods_of.values_of(wanted)
-            for each in self._source.found(BY_OWNER, uid)
-            if key_of(each).namespace == namespace
+            for each in self._source.found(BY_OWNER, (namespace, uid))
         ]
         if not meant:
             text = str(wanted)
