@@ -127,7 +127,7 @@ async def test_a_secret_that_cannot_be_read_is_tried_again(fleet: Fleet) -> None
 
 
 async def test_a_secret_that_names_a_program_makes_nobody_run_it(fleet: Fleet) -> None:
-    world, side, asked = await start(fleet)
+    world, side, asked = await start(fleet, Metrics())
     api = "client.authentication.k8s.io/v1"
     program = f"exec: {{command: x, apiVersion: {api}, interactiveMode: Never}}"
     unsafe = kubeconfig("https://hub").replace("token: t", program)
