@@ -218,36 +218,24 @@ async def test_waves_go_one_after_the_other_and_a_failure_stops_none(fleet: Flee
     )
 
 
+NAMESPACED = {
+    "a resource envelope": Envelope("ResourceEnvelope", "app", "narrow").labels,
+    "a placement of a namespace": {labels.PARENT_PLACEMENT_NAMESPACE: "app"},
+}
+"""What a Work says of where its manifests come from."""
+
+
 @pytest.mark.rule("ENV-2")
-async def test_a_member_makes_nothing_of_a_resource_envelope_outside_its_namespace(
-    fleet: Fleet,
+@pytest.mark.parametrize("marks", NAMESPACED.values(), ids=NAMESPACED)
+async def test_a_member_makes_nothing_outside_the_namespace_that_a_work_comes_from(
+    fleet: Fleet, marks: dict[str, str]
 ) -> None:
     delivery = await delivering.start(fleet)
     work = delivering.work(namespace("new"), config_map("far", "default"), config_map("near"))
-    envelope = Envelope("ResourceEnvelope", "app", "narrow")
-    await delivery.hub.create({**work, "metadata": {**work["metadata"], "labels": envelope.labels}})
+    await delivery.hub.create({**work, "metadata": {**work["metadata"], "labels": marks}})
     await delivery.world.settle()
     told = await delivery.work()
     assert [of_manifest(told, index)[0] for index in range(3)] == [
-        ("Applied", "False", "DecodingErred"),
-        ("Applied", "False", "DecodingErred"),
-        ("Applied", "True", "Applied"),
-    ]
-    assert await delivery.member.find(NAMESPACES, "new") is None
-    assert await delivery.member.find(CONFIG_MAPS, "far", "default") is None
-    assert await delivery.member.find(CONFIG_MAPS, "near", "app") is not None
-
-
-async def test_a_member_makes_nothing_of_a_namespaced_placement_outside_its_namespace(
-    fleet: Fleet,
-) -> None:
-    delivery = await delivering.start(fleet)
-    work = delivering.work(namespace("new"), config_map("far", "default"), config_map("near"))
-    told = {labels.PARENT_PLACEMENT_NAMESPACE: "app"}
-    await delivery.hub.create({**work, "metadata": {**work["metadata"], "labels": told}})
-    await delivery.world.settle()
-    seen = await delivery.work()
-    assert [of_manifest(seen, index)[0] for index in range(3)] == [
         ("Applied", "False", "DecodingErred"),
         ("Applied", "False", "DecodingErred"),
         ("Applied", "True", "Applied"),

@@ -12,13 +12,13 @@ from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, by_name
 from fleetqueue.kube.plan import Create, Delete, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB, MPI_JOB, POD, SECRET, SERVICE
 from fleetqueue.runtime.operators import mpi_job_children as children
 from fleetqueue.runtime.operators import ssh_keys
 from fleetqueue.runtime.operators.mpi_job_spec import CONTROLLER_NAME, MpiJob, check
 from fleetqueue.runtime.operators.mpi_job_status import Draft, cut
+from fleetqueue.runtime.operators.strangers import is_stranger
 from fleetqueue.runtime.pod_facts import is_ready, phase
 
 __all__ = ["OPERATOR", "decide"]
@@ -186,7 +186,7 @@ def _stranger(look: Look, job: MpiJob) -> Object | None:
     for kind, wanted in names.items():
         for name in wanted:
             found = look.find(_KINDS[kind], name)
-            if found is not None and controller_uid(found) != look.uid:
+            if found is not None and is_stranger(look, found):
                 return found
     return None
 
