@@ -139,7 +139,7 @@ class Observer:
         elif old is not None:
             key = key_of(old)
             self.tallies.locals.pop(key, None)
-            self.metrics.remove(name=key.name, namespace=key.namespace)
+            self.metrics.remove("local_queue_", name=key.name, namespace=key.namespace)
 
     # Pods
 

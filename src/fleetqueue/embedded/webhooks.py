@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from fleetqueue.api.field_errors import FieldError, aggregate
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.attributes import Attributes
 from fleetqueue.apiserver.access.gate import Gate
@@ -15,7 +16,7 @@ from fleetqueue.apiserver.core import Core
 from fleetqueue.apiserver.hooks import Hook, Operation
 from fleetqueue.apiserver.registry import Resource as Served
 from fleetqueue.kube.resources import Resource, split_api_version
-from fleetqueue.kube.sources import Index, controller_uid, owner_name, owner_names
+from fleetqueue.kube.sources import Index, owner_name, owner_names
 from fleetqueue.kube.webhook_rules import Asked, Webhook, scaled
 
 Object = dict[str, Any]

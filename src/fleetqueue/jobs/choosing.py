@@ -6,6 +6,7 @@ from datetime import datetime
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.kueue.validation.admission_gates import gates_of
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.jobs import identity, slices, starting, workloads
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
@@ -16,7 +17,6 @@ from fleetqueue.jobs.resources import WORKLOAD, WORKLOAD_PRIORITY_CLASS
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.plan import Apply, Delete, Note, Patch, Plan, Step, owner_reference
 from fleetqueue.kube.resources import Object, key_of, uid_of, version_of
-from fleetqueue.kube.sources import controller_uid
 
 RESTORING = "No matching Workload; restoring pod templates according to existent Workload"
 MISSING = "Missing Workload; unable to restore pod templates"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.jobs import starting
 from fleetqueue.jobs.choosing import apply_status, release_finalizer
 from fleetqueue.jobs.kind import JobKind, Sight
@@ -11,7 +12,6 @@ from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import Delete, Look, Plan, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 
 OWNER_NOT_FOUND = "The workload's owner no longer exists"
 PLACED = "The job is placed on members of the fleet"

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fleetqueue.api.kueue import admission_status as status_of
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.infos import CannotStart
 from fleetqueue.jobs.kind import JobKind, NotYet, Sight
 from fleetqueue.jobs.pod_sets import are_equivalent, as_running
 from fleetqueue.jobs.starting import admitted_infos
 from fleetqueue.kube.resources import Object, uid_of
-from fleetqueue.kube.sources import controller_uid
 
 
 @dataclass(frozen=True, slots=True)

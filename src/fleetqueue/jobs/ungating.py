@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.jobs import identity
 from fleetqueue.jobs.pod_sets import counts_of
 from fleetqueue.jobs.resources import POD, WORKLOAD
@@ -12,7 +13,7 @@ from fleetqueue.jobs.slices import by_age
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import NOTHING, Look, Patch, Plan, Step
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of, version_of
-from fleetqueue.kube.sources import Source, controller_uid
+from fleetqueue.kube.sources import Source
 
 RAY_CLUSTER = Resource("ray.io", "v1", "rayclusters", "RayCluster")
 _ABOVE_CLUSTERS = ("RayJob", "RayService")

@@ -1,6 +1,7 @@
 """Finds the resource that serves an apiVersion and kind by asking the server, and remembers it."""
 
 from typing import Any
+from urllib.parse import quote
 
 from fleetqueue.kube.errors import NotFound, UnknownKind, refusal_from_body
 from fleetqueue.kube.resources import Object, Resource, split_api_version
@@ -55,8 +56,9 @@ class Discovery:
 
     async def _served(self, api_version: str) -> dict[str, Resource]:
         group, version = split_api_version(api_version)
+        page = f"/apis/{quote(group, safe='')}" if group else "/api"
         try:
-            answer = await self._get(f"/apis/{group}/{version}" if group else f"/api/{version}")
+            answer = await self._get(f"{page}/{quote(version, safe='')}")
         except NotFound:
             return {}
         listed = [entry for entry in answer.get("resources", ()) if "/" not in entry["name"]]

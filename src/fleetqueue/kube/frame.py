@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.calls import DeleteOptions
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch, owned
@@ -33,7 +34,7 @@ from fleetqueue.kube.plan import (
     title,
 )
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
-from fleetqueue.kube.sources import Index, Source, controller_uid, owner_name, owner_names
+from fleetqueue.kube.sources import Index, Source, owner_name, owner_names
 
 TOGETHER_MAX = 100
 """Creations and deletions under way at once for one parent."""

@@ -24,6 +24,8 @@ CLOSING_SECONDS_MAX = 5.0
 HEAD_BYTES_MAX = 64 * 1024
 CONNECTIONS_MAX = 1024
 """An API server opens one for each review that it asks for at the same time."""
+BODIES_BYTES_MAX = 256 * 1024 * 1024
+"""Of all connections together, until they are answered."""
 HEALTH = (b"/healthz", b"/livez", b"/readyz")
 log = logging.getLogger(__name__)
 
@@ -49,12 +51,15 @@ class ReviewDoor:
         context: ssl.SSLContext,
         body_bytes_max: int,
         connections_max: int = CONNECTIONS_MAX,
+        bodies_bytes_max: int = BODIES_BYTES_MAX,
     ) -> None:
         self.port = 0
         self.reply = reply
         self.body_bytes_max = body_bytes_max
         self.connections: set[_Connection] = set()
         self._connections_max = connections_max
+        self._bodies_bytes_max = bodies_bytes_max
+        self._bodies_bytes = 0
         self._context = context
         self._server: asyncio.Server | None = None
 
@@ -72,14 +77,31 @@ class ReviewDoor:
     def admit(self, connection: "_Connection") -> bool:
         """Where there are too many, the idlest makes room; where all are at work, nobody does."""
         if len(self.connections) >= self._connections_max:
-            idle = [each for each in self.connections if each.task is None]
-            if not idle:
+            idlest = min(self._waiting(), key=_since, default=None)
+            if idlest is None:
                 return False
-            idlest = min(idle, key=lambda each: each.idle_since)
-            self.connections.discard(idlest)
-            idlest.transport.abort()
+            idlest.drop()
         self.connections.add(connection)
         return True
+
+    def keep(self, count: int) -> None:
+        """Of a body. Where they take too much together, who has sent its own for longest is left;
+        those that are answered already take no more than they do.
+        """
+        self._bodies_bytes += count
+        if self._bodies_bytes <= self._bodies_bytes_max:
+            return
+        for each in sorted(self._waiting(), key=_since):
+            if each.kept_bytes > 0:
+                each.drop()
+            if self._bodies_bytes <= self._bodies_bytes_max:
+                return
+
+    def release(self, count: int) -> None:
+        self._bodies_bytes -= count
+
+    def _waiting(self) -> "list[_Connection]":
+        return [each for each in self.connections if each.task is None]
 
     async def close(self) -> None:
         """Answers that are under way are given, for a few seconds at most."""
@@ -102,6 +124,8 @@ class _Connection(asyncio.Protocol):
     def __init__(self, door: ReviewDoor) -> None:
         self.task: asyncio.Task[None] | None = None
         self.idle_since = 0.0
+        """When it last began to wait for a request, or to send one."""
+        self.kept_bytes = 0
         self._door = door
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
@@ -126,9 +150,7 @@ class _Connection(asyncio.Protocol):
             self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._is_ending = True
-        self._door.connections.discard(self)
-        self._stop_waiting()
+        self._forget()
         if self.task is not None:
             self.task.cancel()
 
@@ -158,6 +180,7 @@ class _Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._path, self._body, self._body_bytes = b"", [], 0
         self._is_in_head, self._head_bytes = True, 0
+        self.idle_since = self._loop.time()
 
     def on_url(self, url: bytes) -> None:
         self._path += url
@@ -173,8 +196,10 @@ class _Connection(asyncio.Protocol):
         self._body_bytes += len(piece)
         if self._body_bytes > self._door.body_bytes_max:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        else:
+        elif not self._is_ending:
             self._body.append(piece)
+            self.kept_bytes += len(piece)
+            self._door.keep(len(piece))
 
     def on_message_complete(self) -> None:
         if self._is_ending:
@@ -198,6 +223,7 @@ class _Connection(asyncio.Protocol):
         try:
             while asked is not None:
                 status, body = await self._answer(asked)
+                self._release(len(asked.body))
                 closes = not asked.keeps_alive or self._is_ending
                 self.transport.write(written(status, body, closes=closes))
                 if closes:
@@ -249,6 +275,22 @@ class _Connection(asyncio.Protocol):
         if self.task is None:
             self.transport.close()
 
+    def drop(self) -> None:
+        """Without a word: it has to make room."""
+        self._forget()
+        self.transport.abort()
+
+    def _forget(self) -> None:
+        self._is_ending = True
+        self._body = []
+        self._release(self.kept_bytes)
+        self._door.connections.discard(self)
+        self._stop_waiting()
+
+    def _release(self, count: int) -> None:
+        self.kept_bytes -= count
+        self._door.release(count)
+
     # Patience
 
     def _wait(self) -> None:
@@ -260,6 +302,10 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _since(connection: _Connection) -> float:
+    return connection.idle_since
 
 
 def written(status: int, body: bytes, *, closes: bool) -> bytes:

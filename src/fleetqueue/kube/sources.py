@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.resources import Object, Resource, split_api_version
 
 
@@ -73,14 +74,6 @@ class Listed:
             if (obj["apiVersion"], obj["kind"]) == (index.kind.api_version, index.kind.kind)
             and value in index.values(obj)
         ]
-
-
-def controller_uid(obj: Object) -> str:
-    """The uid of the owner that controls the object; "" where nobody does."""
-    for reference in obj["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return str(reference.get("uid") or "")
-    return ""
 
 
 def owner_names(obj: Object) -> tuple[str, str, str, str]:

@@ -54,12 +54,13 @@ class Metrics:
     ) -> None:
         self._child(name, labels, workload).observe(max(0.0, seconds))
 
-    def remove(self, metric: str | None = None, /, **labels: str) -> None:
-        """Forgets the counters and histograms whose labels say all of this, of one metric or of
-        all; metrics that have no such labels stay.
+    def remove(self, prefix: str = "", /, **labels: str) -> None:
+        """Forgets the counters and histograms whose labels say all of this, of the metrics whose
+        names begin so; metrics that have no such labels stay.
         """
-        for name in list(self._series) if metric is None else (metric,):
-            series = self._series.get(name, {})
+        for name, series in self._series.items():
+            if not name.startswith(prefix):
+                continue
             places = _places(DEFINITIONS[name], labels)
             for values in _matching(series, places) if places else ():
                 del series[values]

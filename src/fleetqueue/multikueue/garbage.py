@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.calls import Propagation
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import KubeError, NotFound
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Caches
 from fleetqueue.kube.resources import Object, Resource, key_of, split_api_version, uid_of
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.checks import config_of, is_ours, is_there_too
 from fleetqueue.multikueue.controllers.check import clusters_of

@@ -8,6 +8,7 @@ from typing import Any
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels, topology_encoding, workloads
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.api.times import parse_time
 from fleetqueue.queueing import equivalence, requests
 from fleetqueue.queueing.amounts import Requests, read_amount
@@ -94,7 +95,7 @@ def read_workload(
         may_requeue=requeued is None or requeued["status"] != "False",
         replaces=_key(notes.get(labels.WORKLOAD_SLICE_REPLACEMENT_FOR)),
         slice_name=notes.get(labels.WORKLOAD_SLICE_NAME) or "",
-        controller_uid=workloads.controller_uid_of(obj),
+        controller_uid=controller_uid(obj),
         origin=str((metadata.get("labels") or {}).get(labels.MULTIKUEUE_ORIGIN) or ""),
         allowed_flavors=_flavors(notes.get(labels.WORKLOAD_ALLOWED_RESOURCE_FLAVORS)),
         parent_uid=str((workloads.parent_of(obj) or {}).get("uid") or ""),

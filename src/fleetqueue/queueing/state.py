@@ -102,6 +102,8 @@ class State:
             return
         self._advance(self.node(name))
         self.tree.remove_queue(name)
+        self._changed.pop((True, name), None)
+        self._forget_unless_held(name)
 
     def put_cohort(self, cohort: Cohort) -> None:
         self._advance(self.tree.cohorts.get(cohort.name))
@@ -114,6 +116,8 @@ class State:
         self._advance(self.tree.cohorts.get(name))
         self.tree.remove_cohort(name)
         self._advance(self.tree.cohorts.get(name))
+        if name not in self.tree.cohorts:
+            self._changed.pop((False, name), None)
 
     def put_flavor(self, flavor: Flavor) -> None:
         self.flavors[flavor.name] = flavor
@@ -244,7 +248,16 @@ class State:
         self._forget_variant(found)
         self.take(found)
         self.keep()
+        self._forget_unless_held(home)
         return found
+
+    def _forget_unless_held(self, queue: str) -> None:
+        """Nothing is kept of a queue that is gone when nobody holds quota of it."""
+        if queue not in self.queues and not self.holders.get(queue):
+            self.holders.pop(queue, None)
+            self._ranked.pop(queue, None)
+            self.delayed_flavors.pop(queue, None)
+            self.dispatching.discard(queue)
 
     def _forget_variant(self, workload: Workload) -> None:
         if workload.parent_uid:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from fleetqueue.api import selectors
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import Look, Patch, Step, owner_reference
 from fleetqueue.kube.resources import Object, Resource
-from fleetqueue.kube.sources import Source, controller_uid
+from fleetqueue.kube.sources import Source
 
 
 @dataclass(slots=True)

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.api.times import parse_time
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
 from fleetqueue.kube.errors import NotFound
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.resources import Object, Resource, key_of
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import stages
 from fleetqueue.runtime.addresses import AddressPool
 from fleetqueue.runtime.kinds import NODE, POD

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fleetqueue.kube.client import Client
+from fleetqueue.kube.errors import UnknownKind
 from fleetqueue.kube.late_kinds import LateKinds
 from fleetqueue.kube.resources import Resource
 from fleetqueue.kube.transport import Answer, Call, Payload, Stream
@@ -126,3 +127,15 @@ async def test_a_kind_that_comes_late_under_another_name_is_followed_where_its_n
     assert herd.is_held(kind)
     farm.plural = "oxen"
     assert await late.look() == ([] if follows else [kind])
+
+
+async def test_what_is_asked_for_stays_one_group_and_one_version() -> None:
+    farm = Farm()
+    for wrong in ("../../api/v1?watch=1", "a/b#/v1", "v1?limit=1"):
+        with pytest.raises(UnknownKind):
+            await client(farm).discovery.resource(wrong, "Ox")
+    assert farm.asked == [
+        "/apis/..%2F..%2Fapi/v1%3Fwatch%3D1",
+        "/apis/a%2Fb%23/v1",
+        "/api/v1%3Flimit%3D1",
+    ]

@@ -44,10 +44,10 @@ async def reply(path: str, body: bytes) -> tuple[int, bytes]:
 
 
 def connected(
-    body_bytes_max: int = 1000, connections_max: int = 10
+    body_bytes_max: int = 1000, connections_max: int = 10, bodies_bytes_max: int = 10_000
 ) -> tuple[_Connection, Wire, ReviewDoor]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    door = ReviewDoor(reply, context, body_bytes_max, connections_max)
+    door = ReviewDoor(reply, context, body_bytes_max, connections_max, bodies_bytes_max)
     return *joined(door), door
 
 
@@ -241,6 +241,63 @@ async def test_where_too_many_are_answered_nobody_else_gets_in() -> None:
     busy.data_received(post("/slow"))
     late, late_wire = joined(door)
     late.data_received(post("/a"))
+    await answered(busy)
+
+    assert len(answers(busy_wire)) == 1
+    assert late_wire.is_closed
+    assert not late_wire.sent
+
+
+async def test_where_bodies_take_too_much_who_has_sent_for_longest_is_left() -> None:
+    slowest, slowest_wire, door = connected(bodies_bytes_max=1500)
+    slowest.data_received(post("/a", b"x" * 900)[:-1])
+    await asyncio.sleep(1)
+    slow, slow_wire = joined(door)
+    slow.data_received(post("/b", b"x" * 500)[:-1])
+    await asyncio.sleep(1)
+    quick, quick_wire = joined(door)
+    quick.data_received(post("/c", b"x" * 900))
+    await answered(quick)
+    slow.data_received(b"x")
+    await answered(slow)
+
+    assert slowest_wire.is_closed
+    assert not slowest_wire.sent
+    assert [body for _, body in answers(slow_wire)] == [b'{"path":"/b","bytes":500}']
+    assert [body for _, body in answers(quick_wire)] == [b'{"path":"/c","bytes":900}']
+
+
+async def test_a_connection_that_was_idle_for_long_is_not_slow_to_send() -> None:
+    kept, kept_wire, door = connected(bodies_bytes_max=1500)
+    await asyncio.sleep(1)
+    slow, slow_wire = joined(door)
+    slow.data_received(post("/a", b"x" * 900)[:-1])
+    await asyncio.sleep(1)
+    kept.data_received(post("/b", b"x" * 900))
+    await answered(kept)
+
+    assert len(answers(kept_wire)) == 1
+    assert slow_wire.is_closed
+
+
+async def test_bodies_that_were_answered_or_left_take_nothing() -> None:
+    connection, wire, door = connected(bodies_bytes_max=1000)
+    for _ in range(3):
+        connection.data_received(post("/a", b"x" * 900))
+        await answered(connection)
+        gone, _ = joined(door)
+        gone.data_received(post("/b", b"x" * 900)[:-1])
+        gone.connection_lost(None)
+
+    assert len(answers(wire)) == 3
+    assert not wire.is_closed
+
+
+async def test_where_all_that_take_too_much_are_answered_nobody_waits_for_them() -> None:
+    busy, busy_wire, door = connected(bodies_bytes_max=1000)
+    busy.data_received(post("/slow", b"x" * 900))
+    late, late_wire = joined(door)
+    late.data_received(post("/a", b"x" * 900))
     await answered(busy)
 
     assert len(answers(busy_wire)) == 1

@@ -69,6 +69,18 @@ def test_series_are_removed_by_some_of_their_labels() -> None:
     assert line.endswith(" 1.0")
 
 
+def test_series_can_be_removed_of_some_metrics_alone() -> None:
+    metrics = Metrics()
+    run = "fleet_workload_update_run_stage_cluster_updating_duration_seconds"
+    metrics.observe(run, 1.0, "default", "main")
+    metrics.count("local_queue_admitted_workloads_total", "main", "default", "")
+
+    metrics.remove("local_queue_", name="main", namespace="default")
+
+    assert len(lines(metrics, f"{run}_count")) == 1
+    assert not lines(metrics, "kueue_local_queue_admitted_workloads_total")
+
+
 def test_series_of_one_metric_can_be_removed_alone() -> None:
     metrics = Metrics()
     metrics.observe("work_apply_time_seconds", 1.0, "one")

@@ -40,6 +40,23 @@ def test_a_queue_that_comes_back_has_its_workloads_still() -> None:
     assert usage(state) == {"lab": {CPU: 6000}, "a": {CPU: 6000}, "b": {}}
 
 
+def test_nothing_is_kept_of_a_queue_that_is_gone_and_held_by_nobody() -> None:
+    state = quota_tree("lab\n  a cpu=4\nb cpu=4").state
+    held = workload("w@a cpu=3")
+    state.hold(held)
+    for queue in ("a", "b"):
+        state.dispatching.add(queue)
+        state.delayed_flavors[queue] = None
+        state.ranked(queue)
+        state.remove_queue(queue)
+    assert set(state.holders) == set(state.delayed_flavors) == state.dispatching == {"a"}
+
+    state.release(held.key)
+    state.remove_cohort("lab")
+    books = (state.holders, state.delayed_flavors, state.dispatching, state._ranked, state._changed)
+    assert not any(books)
+
+
 def test_a_workload_may_be_known_before_its_queue() -> None:
     state = quota_tree("b cpu=4").state
     state.hold(workload("w@a cpu=3"))

@@ -55,12 +55,6 @@ def is_parent(obj: Json) -> bool:
     return bool(marks.get(labels.CONCURRENT_ADMISSION_PARENT) == "true")
 
 
-def controller_uid_of(obj: Json) -> str:
-    """The uid of the owner that controls the workload; "" where nobody does."""
-    references = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    return next((str(each.get("uid") or "") for each in references if each.get("controller")), "")
-
-
 def parent_of(obj: Json) -> Json | None:
     """For a variant, what it says of the workload that it belongs to."""
     for each in (obj.get("metadata") or {}).get("ownerReferences") or ():

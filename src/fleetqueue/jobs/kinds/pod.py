@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from fleetqueue.api.kueue.pod_groups import group_of
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.jobs import managing
 from fleetqueue.jobs.infos import PodSetInfo, check_number
 from fleetqueue.jobs.kind import JobKind, Role, Sight, Verdict
@@ -11,7 +12,6 @@ from fleetqueue.jobs.resources import ADMISSION_CHECK, POD
 from fleetqueue.jobs.settings import SYSTEM_NAMESPACES
 from fleetqueue.kube.plan import Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 
 
 def roles(sight: Sight) -> list[Role]:

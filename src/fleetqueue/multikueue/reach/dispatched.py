@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.api.selectors import LabelSelector
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.errors import KubeError, NotFound
 from fleetqueue.kube.resources import PODS, Object, Resource, key_of, uid_of
-from fleetqueue.kube.sources import Source, controller_uid
+from fleetqueue.kube.sources import Source
 from fleetqueue.multikueue import kinds
 from fleetqueue.multikueue.adapter import Adapter, has_origin
 from fleetqueue.multikueue.adapters.registry import Adapters

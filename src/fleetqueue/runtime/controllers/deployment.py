@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.calls import PatchType
 from fleetqueue.kube.controller import owners
 from fleetqueue.kube.errors import AlreadyExists, KubeError
@@ -10,7 +11,7 @@ from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Create, Look, Note, Patch, Plan, Status, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import Source, controller_uid
+from fleetqueue.kube.sources import Source
 from fleetqueue.runtime import conditions, pod_facts, templates
 from fleetqueue.runtime.controllers import deployment_revisions as revisions
 from fleetqueue.runtime.controllers import deployment_status as statuses

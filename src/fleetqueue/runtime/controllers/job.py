@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Create, Delete, Look, Plan, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import ownership
 from fleetqueue.runtime.controllers import job_tracking, pod_notes
 from fleetqueue.runtime.controllers.job_backoff import Backoff, Failures

@@ -1,12 +1,12 @@
 """ReplicaSets: so many pods of one template, no more and no fewer."""
 
 from fleetqueue.api import times
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Follow, Operator
 from fleetqueue.kube.plan import Create, Delete, Look, Plan, Status, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions, deletion_order, pod_facts
 from fleetqueue.runtime.amounts import rest_seconds, told
 from fleetqueue.runtime.controllers import pod_notes

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.api.times import format_duration
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import Create, Note, Patch, Plan, Status
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime import conditions
 from fleetqueue.runtime.operators.app_wrapper_components import (
     Conflicting,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.plan import Delete, Look, Plan, title
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import POD
 from fleetqueue.runtime.operators.app_wrapper_components import LABEL, stub_of
 from fleetqueue.runtime.operators.app_wrapper_settings import Patience

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fleetqueue.api.meta import Key
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.errors import KubeError
 from fleetqueue.kube.finalizers import is_deleting
 from fleetqueue.kube.frame import Operator, by_name, nobody
 from fleetqueue.kube.plan import Apply, Create, Delete, Look, Note, Plan, Status, Step
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import (
     CONTROLLER_REVISION,
     LEADER_WORKER_SET,

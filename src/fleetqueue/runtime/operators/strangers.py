@@ -2,9 +2,9 @@
 parent need not have any right to them.
 """
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.kube.plan import Look, Note
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 
 STRANGER_SECONDS = 10.0
 """How often it is looked whether one has gone."""

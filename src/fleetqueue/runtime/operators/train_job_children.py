@@ -3,10 +3,10 @@
 from functools import lru_cache
 from itertools import chain
 
+from fleetqueue.api.owners import controller_uid
 from fleetqueue.base import documents
 from fleetqueue.kube.plan import child
 from fleetqueue.kube.resources import Object
-from fleetqueue.kube.sources import controller_uid
 from fleetqueue.runtime.kinds import CONFIG_MAP, JOB_SET, SECRET
 from fleetqueue.runtime.operators import ssh_keys, torchtune
 from fleetqueue.runtime.operators.train_job_blueprint import (
