@@ -195,19 +195,19 @@ def _image(pod: Object) -> str:
     return str(pod["spec"]["containers"][0]["image"])
 
 
-def start(story: Story, image: str = "", count: int = 1000, *, ready: bool = True) -> None:
-    """So many pods of that image that do not run yet do, and are ready; later images first."""
+def start(story: Story, count: int = 1000, *, ready: bool = True) -> None:
+    """So many pods that do not run yet do, and are ready; of the latest image that has some: a
+    roll-out that goes on meanwhile may take away older ones.
+    """
 
     def act(side: Side) -> None:
         waiting = [
             pod
             for pod in side.pods()
-            if pod["status"]["phase"] == "Pending"
-            and (not image or _image(pod) == image)
-            and "deletionTimestamp" not in pod["metadata"]
+            if pod["status"]["phase"] == "Pending" and "deletionTimestamp" not in pod["metadata"]
         ]
-        waiting.sort(key=_image, reverse=True)
-        for pod in waiting[:count]:
+        latest = max(map(_image, waiting), default="")
+        for pod in [each for each in waiting if _image(each) == latest][:count]:
             try:
                 side.start(pod, ready=ready)
             except AssertionError:
