@@ -3,7 +3,8 @@ with it, in the words of apimachinery's validation, and nothing when it is fine.
 
 import ipaddress
 import re
-from functools import lru_cache
+
+from fleetqueue.base.kept_texts import kept_texts
 
 _QUALIFIED_KEPT = 4096
 
@@ -147,7 +148,7 @@ def qualified_name(value: str) -> list[str]:
     return list(_qualified_problems(value))
 
 
-@lru_cache(_QUALIFIED_KEPT)
+@kept_texts(_QUALIFIED_KEPT)
 def _qualified_problems(value: str) -> list[str]:
     """Kept, because the same few names come with every object."""
     prefix, slash, name = value.rpartition("/")

@@ -4,9 +4,10 @@ kube-apiserver does, which includes what it keeps verbatim and where it rounds u
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache, total_ordering
+from functools import total_ordering
 from typing import Literal, Union
 
+from fleetqueue.base.kept_texts import kept_texts
 from fleetqueue.errors import InvalidInput
 
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
@@ -115,7 +116,7 @@ class Quantity:
 QuantityLike = Union[Quantity, str, int, float]  # noqa: UP007 - the class is not there yet as `|` needs
 
 
-@lru_cache(maxsize=8192)
+@kept_texts(8192)
 def parse(text: str) -> Quantity:
     match = _SHAPE.fullmatch(text)
     if match is None or not text:

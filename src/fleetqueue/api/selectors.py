@@ -4,7 +4,6 @@ words of its errors."""
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fleetqueue.api import names
@@ -18,6 +17,7 @@ from fleetqueue.api.requirements import (
     quote,
 )
 from fleetqueue.api.selector_syntax import Parser
+from fleetqueue.base.kept_texts import kept_texts
 
 __all__ = [
     "EVERYTHING",
@@ -74,7 +74,7 @@ EVERYTHING = LabelSelector()
 NOTHING = LabelSelector(matches_nothing=True)
 
 
-@lru_cache(maxsize=1024)
+@kept_texts(1024)
 def parse_labels(text: str) -> LabelSelector:
     """The string form: `app=web,tier in (a, b),!canary,weight>3`."""
     return LabelSelector(_sorted(Parser(text).parse()))
@@ -192,7 +192,7 @@ class FieldSelector:
         return ",".join(str(term) for term in self.terms)
 
 
-@lru_cache(maxsize=1024)
+@kept_texts(1024)
 def parse_fields(text: str) -> FieldSelector:
     """The string form: `metadata.name=a,status.phase!=Running`; `\\`, `,` and `=` are escaped."""
     parts = sorted(re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL))

@@ -2,8 +2,8 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
+from fleetqueue.base.kept_texts import kept_texts
 from fleetqueue.errors import InvalidInput
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
@@ -35,7 +35,7 @@ def format_micro_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").zfill(27)
 
 
-@lru_cache(maxsize=4096)
+@kept_texts(4096)
 def parse_time(text: str) -> datetime:
     """RFC 3339, any offset, any fraction; finer than a microsecond is cut.
 

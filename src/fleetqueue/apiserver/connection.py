@@ -45,6 +45,10 @@ class Owner(Protocol):
 
     def lost(self, connection: "Connection") -> None: ...
 
+    def arriving(self, connection: "Connection", count: int) -> None: ...
+
+    def arrived(self, connection: "Connection") -> None: ...
+
     def upgrade(self, transport: asyncio.Transport, received: bytes) -> None:
         """Take over a connection that is to speak something else than HTTP, with its request."""
 
@@ -184,6 +188,7 @@ class Connection(asyncio.Protocol):
             self._refuse_body(incoming)
         elif not incoming.is_refused:
             incoming.body.append(body)
+            self._owner.arriving(self, len(body))
 
     def on_message_complete(self) -> None:
         incoming, self._incoming = self._incoming, None
@@ -221,6 +226,8 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, asked: Asked) -> None:
         self._patience.stop()
+        if asked.body:
+            self._owner.arrived(self)
         self._served = asked
         self._task = self._loop.create_task(self._answer(asked))
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fleetqueue.apiserver.upgrades import Upgrades
 
 HANDSHAKE_SECONDS = 15.0
+ARRIVING_BYTES_MAX = 256 * 1024 * 1024
+"""Of bodies, on all connections together: they arrive before it is known who sends them."""
 CLOSING_SECONDS = 2.0
 """How long answers that are under way may take when the door closes."""
 
@@ -24,6 +26,9 @@ class Door:
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._connections: set[Connection] = set()
+        self._arriving: dict[Connection, int] = {}
+        """The bytes of bodies that are not whole yet; who began first comes first."""
+        self._arriving_bytes = 0
         self._upgrades: Upgrades | None = None
         self._emptied = asyncio.Event()
         self._is_closing = False
@@ -69,8 +74,22 @@ class Door:
 
     def lost(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self.arrived(connection)
         if not self._connections:
             self._emptied.set()
+
+    def arriving(self, connection: Connection, count: int) -> None:
+        """Part of a body. Where there are too many, who sends for longest makes room."""
+        self._arriving[connection] = self._arriving.get(connection, 0) + count
+        self._arriving_bytes += count
+        while self._arriving_bytes > ARRIVING_BYTES_MAX:
+            slowest = next(iter(self._arriving))
+            self.arrived(slowest)
+            slowest.transport.abort()
+
+    def arrived(self, connection: Connection) -> None:
+        """Nothing of it arrives any longer."""
+        self._arriving_bytes -= self._arriving.pop(connection, 0)
 
     def upgrade(self, transport: asyncio.Transport, received: bytes) -> None:
         if self._upgrades is None:

@@ -45,7 +45,16 @@ class ApiError(Exception):
         if self.details is not None:
             body["details"] = self.details
         body["code"] = self.code
-        return body
+        return body if self.message.isascii() else _sayable(body)
+
+
+def _sayable(value: Any) -> Any:
+    """A path may hold bytes that are no text; clients are told of them as Go would."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {key: _sayable(each) for key, each in value.items()}
+    return [_sayable(each) for each in value] if isinstance(value, list) else value
 
 
 def qualified(group: str, resource: str) -> str:

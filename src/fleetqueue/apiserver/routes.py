@@ -4,11 +4,13 @@ query.
 
 from typing import NamedTuple
 
-from fleetqueue.api import selectors
+from fleetqueue.api import names, selectors
 from fleetqueue.apiserver.request import Request
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
+_SELECTOR_LENGTH_MAX = 1024
+"""Of those that name an object: they are read before it is known who asks."""
 
 
 class Route(NamedTuple):
@@ -24,6 +26,8 @@ class Route(NamedTuple):
     name: str = ""
     rest: str = ""
     """What follows a proxy subresource."""
+    is_nested: bool = False
+    """Whether the path says a namespace before the resource."""
 
     @property
     def is_resource(self) -> bool:
@@ -43,23 +47,18 @@ def find_route(request: Request) -> Route:
         parts = parts[1:]
         if not parts:
             return _plain(request)
-    namespace, resource, name, subresource, rest = _split(parts)
+    namespace = parts[1] if parts[0] == "namespaces" and len(parts) > 1 else ""
+    is_nested = bool(namespace) and len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES
+    if is_nested:
+        parts = parts[2:]
+    resource, name, subresource = (*parts[:3], "", "")[:3]
     verb = _resource_verb(request, name, watching)
-    if verb in ("list", "watch", "deletecollection") and not name:
+    if verb in ("list", "watch") and not name:
         name = _name_selected(request)
-    return Route(verb, request.path, group, version, resource, subresource, namespace, name, rest)
-
-
-def _split(parts: list[str]) -> tuple[str, str, str, str, str]:
-    namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 1:
-        namespace = parts[1]
-        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
-            parts = parts[2:]
-    resource = parts[0]
-    name = parts[1] if len(parts) > 1 else ""
-    subresource = parts[2] if len(parts) > 2 else ""
-    return namespace, resource, name, subresource, "/".join(parts[3:])
+    rest = "/".join(parts[3:])
+    return Route(
+        verb, request.path, group, version, resource, subresource, namespace, name, rest, is_nested
+    )
 
 
 def _plain(request: Request) -> Route:
@@ -80,9 +79,10 @@ def _resource_verb(request: Request, name: str, watching: bool) -> str:
 def _name_selected(request: Request) -> str:
     """A collection narrowed to one name is authorised as that name."""
     text = request.first("fieldSelector")
-    if "metadata.name" not in text:
+    if "metadata.name" not in text or len(text) > _SELECTOR_LENGTH_MAX:
         return ""
     try:
-        return selectors.parse_fields(text).exact_value("metadata.name") or ""
+        name = selectors.parse_fields(text).exact_value("metadata.name") or ""
     except ValueError:
         return ""
+    return "" if names.path_segment(name) else name

@@ -42,18 +42,28 @@ def matcher(call: Call, core: Core) -> Match | None:
     labels = call.request.first("labelSelector")
     if labels:
         tests.append(_label_test(labels))
-    text = call.request.first("fieldSelector")
+    text = fields_of(call)
     if text:
         tests.append(_field_test(text, call, core))
-    elif call.route.name and call.route.verb == "watch":
-        # The old form: watch/namespaces/NS/pods/NAME.
-        name = call.route.name
-        tests.append(lambda stored: stored.key.rpartition("/")[2] == name)
     if not tests:
         return None
     if len(tests) == 1:
         return tests[0]
     return lambda stored: all(test(stored) for test in tests)
+
+
+def fields_of(call: Call) -> str:
+    """The field selector. A path that names what is watched (watch/namespaces/NS/pods/NAME) means
+    that alone: a selector beside it must name the same.
+    """
+    text, name = call.request.first("fieldSelector"), call.route.name
+    if not name or call.route.verb != "watch":
+        return text
+    if not text:
+        return f"metadata.name={selectors.escape_field_value(name)}"
+    if _parsed(text).exact_value("metadata.name") != name:
+        raise problems.bad_request("fieldSelector metadata.name doesn't match requested name")
+    return text
 
 
 def _label_test(text: str) -> Match:
@@ -83,10 +93,7 @@ _UNSUPPORTED = {
 
 
 def _field_test(text: str, call: Call, core: Core) -> Match:
-    try:
-        selector = selectors.parse_fields(text)
-    except ValueError as error:
-        raise problems.bad_request(str(error)) from error
+    selector = _parsed(text)
     readers: dict[str, Callable[[Stored], str]] = {}
     for term in selector.terms:
         read = _reader(term.field, call, core)
@@ -98,6 +105,13 @@ def _field_test(text: str, call: Call, core: Core) -> Match:
         return selector.matches({name: read(stored) for name, read in readers.items()})
 
     return test
+
+
+def _parsed(text: str) -> selectors.FieldSelector:
+    try:
+        return selectors.parse_fields(text)
+    except ValueError as error:
+        raise problems.bad_request(str(error)) from error
 
 
 def _reader(name: str, call: Call, core: Core) -> Callable[[Stored], str] | None:

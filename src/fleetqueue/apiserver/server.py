@@ -43,7 +43,7 @@ class Server:
         self._pages = pages
         self._proxy = proxy
         self.reader = Reader(core)
-        self.writer = Writer(core)
+        self.writer = Writer(core, gate)
         self.deleter = Deleter(core)
         self._patcher = Patcher(core, self.writer)
         self._watches = WatchOpener(core)
@@ -240,8 +240,7 @@ def _names_object(route: Route) -> bool:
 
 def _check_scope(resource: Resource, version: Version, route: Route) -> None:
     """A path that names or creates a namespaced object must say its namespace."""
-    is_namespace = resource.plural == "namespaces" and not resource.group
-    if not resource.namespaced and route.namespace and not is_namespace:
+    if not resource.namespaced and route.is_nested:
         raise problems.unknown_page() if resource.is_custom else problems.unknown_path()
     is_named = _names_object(route)
     if resource.namespaced and not route.namespace and is_named:

@@ -12,6 +12,8 @@ from fleetqueue.api import field_errors as fields
 from fleetqueue.api import names
 from fleetqueue.api.field_errors import FieldError
 from fleetqueue.apiserver import bodies, homes, problems, reshaping
+from fleetqueue.apiserver.access.attributes import refusal
+from fleetqueue.apiserver.access.gate import Gate, attributes_of
 from fleetqueue.apiserver.builtin import objectmeta as object_meta
 from fleetqueue.apiserver.call import Call, check_options
 from fleetqueue.apiserver.core import Core, ordered, private
@@ -55,8 +57,9 @@ class Written(NamedTuple):
 class Writer:
     """Carries out writes for one server."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, gate: Gate) -> None:
         self._core = core
+        self._gate = gate
         self.owners = FieldOwners(core)
 
     # Create
@@ -98,10 +101,20 @@ class Writer:
         metadata = obj["metadata"]
         operation.obj = obj
         operation.name = metadata["name"]
+        self._check_may_create(call)
         await core.hooks.validate(operation)
         version.shape.settle(obj)
         resource.strategy.as_read(obj)
         return await self._insert(call, obj)
+
+    def _check_may_create(self, call: Call) -> None:
+        """Who may change something may not make it for that reason."""
+        if call.route.verb == "create":
+            return
+        asked = attributes_of(call.user, call.route._replace(verb="create"), call.request)
+        decision = self._gate.allowed(asked)
+        if not decision.allowed:
+            raise refusal(asked, decision.reason)
 
     def _prepare_create(self, call: Call, obj: Object) -> None:
         resource, version, metadata = call.resource, call.version, obj["metadata"]

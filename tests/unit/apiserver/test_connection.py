@@ -66,6 +66,10 @@ class Owner:
 
     def lost(self, connection: Connection) -> None: ...
 
+    def arriving(self, connection: Connection, count: int) -> None: ...
+
+    def arrived(self, connection: Connection) -> None: ...
+
     def upgrade(self, transport: asyncio.Transport, received: bytes) -> None:
         self.upgraded = received
 

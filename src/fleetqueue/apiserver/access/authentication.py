@@ -5,8 +5,9 @@ Whatever a header holds, the answer is a user, nobody (None: the caller is anony
 
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.jwt import BadToken
@@ -32,7 +33,7 @@ class Authenticator:
         self._clock = clock
         self._static = static or StaticTokens()
         self._issuer = issuer
-        self._certificates: dict[bytes, User | None] = {}
+        self._certificates: dict[bytes, _Certified] = {}
 
     @property
     def audiences(self) -> tuple[str, ...]:
@@ -42,10 +43,13 @@ class Authenticator:
         self, headers: Mapping[str, str], peer_certificate: PeerCertificate = None
     ) -> User | None:
         """A certificate wins over a token; None means that the caller showed neither."""
-        user = self._certificate_user(peer_certificate) if peer_certificate else None
-        if user is not None:
-            return user
+        certified = self._certified(peer_certificate) if peer_certificate else _NOBODY
+        is_over = certified.until is not None and certified.until < self._clock.now()
+        if certified.user is not None and not is_over:
+            return certified.user
         token = bearer_token(headers)
+        if token is None and is_over:
+            raise problems.unauthorized()
         if token is None:
             return None
         try:
@@ -69,16 +73,28 @@ class Authenticator:
         identity = self._issuer.verify(token, self._clock.now(), asked)
         return identity and identity._replace(user=authenticated(identity.user))
 
-    def _certificate_user(self, certificate: bytes | Mapping[str, Any]) -> User | None:
+    def _certified(self, certificate: bytes | Mapping[str, Any]) -> "_Certified":
         if not isinstance(certificate, bytes):
-            return user_of_subject(_mapped_subject(certificate), "")
-        if certificate not in self._certificates:
+            return _Certified(user_of_subject(_mapped_subject(certificate), ""), None)
+        found = self._certificates.get(certificate)
+        if found is None:
             if len(self._certificates) >= _CERTIFICATES_MAX:
                 self._certificates.clear()
             digest = sha256(certificate).hexdigest()
-            user = user_of_subject(_parsed_subject(certificate), f"X509SHA256={digest}")
-            self._certificates[certificate] = user
-        return self._certificates[certificate]
+            subject, until = _parsed(certificate)
+            found = _Certified(user_of_subject(subject, f"X509SHA256={digest}"), until)
+            self._certificates[certificate] = found
+        return found
+
+
+class _Certified(NamedTuple):
+    """Whom a certificate names, and until when: a connection may stay open for longer."""
+
+    user: User | None
+    until: datetime | None
+
+
+_NOBODY = _Certified(None, None)
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:
@@ -104,16 +120,19 @@ def _mapped_subject(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(kind, text) for part in certificate.get("subject", ()) for kind, text in part]
 
 
-def _parsed_subject(certificate: bytes) -> list[tuple[str, str]]:
+def _parsed(certificate: bytes) -> tuple[list[tuple[str, str]], datetime | None]:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
     words = {NameOID.COMMON_NAME: "commonName", NameOID.ORGANIZATION_NAME: "organizationName"}
     try:
-        subject = x509.load_der_x509_certificate(certificate).subject
+        read = x509.load_der_x509_certificate(certificate)
     except ValueError:
-        return []
-    return [(words.get(part.oid, part.oid.dotted_string), str(part.value)) for part in subject]
+        return [], None
+    subject = [
+        (words.get(part.oid, part.oid.dotted_string), str(part.value)) for part in read.subject
+    ]
+    return subject, read.not_valid_after_utc
 
 
 def _socket_token(protocols: str) -> str | None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fleetqueue.api.field_errors import aggregate
+from fleetqueue.api.meta import Key
 from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.access.attributes import Attributes, quote, quote_all
 from fleetqueue.apiserver.access.rbac import GROUP, Rbac, missing_roles
-from fleetqueue.apiserver.access.rules import Rule, compact, decode_rules, uncovered
+from fleetqueue.apiserver.access.rules import Rule, TooManyPieces, compact, decode_rules, uncovered
 from fleetqueue.apiserver.access.users import User
 from fleetqueue.apiserver.problems import ApiError
 
@@ -28,17 +29,19 @@ _COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
 def check_write(
-    rbac: Rbac, user: User, kind: str, namespace: str, obj: Object, old: Object | None
+    rbac: Rbac, user: User, kind: str, place: Key, obj: Object, old: Object | None
 ) -> None:
-    """Raises 403 where the write of an RBAC object escalates; `old` is None on create."""
+    """Raises 403 where the write of an RBAC object escalates; `old` is None on create. `place`: as
+    the request says it, without a name where it posts.
+    """
     if user.is_master:
         return
     if old is not None and changes_only_collection(obj, old):
         return
     if kind.endswith("Binding"):
-        _check_binding(rbac, user, kind, namespace, obj)
+        _check_binding(rbac, user, kind, place.namespace, obj)
     else:
-        _check_role(rbac, user, kind, namespace, obj, old)
+        _check_role(rbac, user, kind, place, obj, old)
 
 
 def changes_only_collection(obj: Object, old: Object) -> bool:
@@ -47,10 +50,9 @@ def changes_only_collection(obj: Object, old: Object) -> bool:
 
 
 def _check_role(
-    rbac: Rbac, user: User, kind: str, namespace: str, obj: Object, old: Object | None
+    rbac: Rbac, user: User, kind: str, place: Key, obj: Object, old: Object | None
 ) -> None:
-    resource = _RESOURCES[kind]
-    name = _name(old) if old is not None else ""
+    resource, (namespace, name) = _RESOURCES[kind], place
     asked = Attributes(user, "escalate", GROUP, "*", resource, namespace=namespace, name=name)
     if rbac.allowed(asked).allowed:
         return
@@ -89,7 +91,10 @@ def _confirm(
 ) -> None:
     grants = rbac.grants(user, namespace)
     owned = [rule for grant in grants for rule in grant.rules or ()]
-    missing = uncovered(owned, wanted)
+    try:
+        missing = uncovered(owned, wanted)
+    except TooManyPieces as error:
+        raise problems.forbidden(GROUP, _RESOURCES[kind], name, str(error)) from error
     if not missing:
         return
     listed = "\n".join(sorted({str(rule) for rule in compact(missing)}))

@@ -16,6 +16,8 @@ from fleetqueue.apiserver.access.users import User, service_account_name
 GROUP = "rbac.authorization.k8s.io"
 
 _CACHE_MAX = 20_000
+_KEY_LENGTH_MAX = 1024
+"""Callers choose what they ask about; longer questions are answered, not remembered."""
 _CLUSTER_ROLE = "ClusterRole"
 _RESOURCES = {"Role": "roles", _CLUSTER_ROLE: "clusterroles"}
 _NOTHING: dict[str, Decision] = {}
@@ -225,6 +227,10 @@ def _decode_subject(subject: Mapping[str, Any], namespace: str) -> tuple[str, st
 
 
 def _keep(cache: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    if sum(len(part) if isinstance(part, str) else sum(map(len, part)) for part in key) > (
+        _KEY_LENGTH_MAX
+    ):
+        return
     if len(cache) >= _CACHE_MAX:
         cache.clear()
     cache[key] = value

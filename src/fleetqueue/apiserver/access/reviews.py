@@ -18,6 +18,8 @@ Authorize = Callable[[Attributes], Decision]
 
 GROUP = "authorization.k8s.io"
 
+_SELECTOR_LENGTH_MAX = 64 * 1024
+"""As much as a URL may hold."""
 _RESOURCE = "spec.resourceAttributes"
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 
@@ -119,6 +121,8 @@ def _ignored_selectors(asked: Mapping[str, Any]) -> list[str]:
 
 
 def _parses(parse: Callable[[str], object], text: str) -> bool:
+    if len(text) > _SELECTOR_LENGTH_MAX:
+        return False
     try:
         parse(text)
     except selectors.SelectorError:

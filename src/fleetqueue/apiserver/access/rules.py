@@ -7,6 +7,12 @@ from typing import Any, NamedTuple
 from fleetqueue.apiserver.access.attributes import Attributes, quote_all
 
 Strings = tuple[str, ...]
+PIECES_MAX = 20_000
+"""More of them would keep everybody waiting."""
+
+
+class TooManyPieces(ValueError):
+    """Rules name more combinations than are looked at one by one."""
 
 
 class Rule(NamedTuple):
@@ -60,22 +66,35 @@ def decode_rules(obj: Mapping[str, Any] | None) -> tuple[Rule, ...]:
 def uncovered(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """The smallest pieces of `wanted` that no owned rule allows."""
     owned = tuple(owned)
-    pieces = [piece for rule in wanted for piece in _break_down(rule)]
+    open_rules = [rule for rule in wanted if not any(_covers(each, rule) for each in owned)]
+    if sum(map(_pieces, open_rules)) > PIECES_MAX:
+        raise TooManyPieces(
+            f"the rules name more than {PIECES_MAX} combinations of verbs, groups, resources and "
+            "names, too many to look whether each is held: write fewer, or with fewer names"
+        )
+    pieces = [piece for rule in open_rules for piece in _break_down(rule)]
     return [piece for piece in pieces if not any(_covers(rule, piece) for rule in owned)]
 
 
 def compact(rules: Iterable[Rule]) -> list[Rule]:
     """Pieces about one resource joined again, so that each is said once with all its verbs."""
     kept: list[Rule] = []
-    simple: dict[tuple[str, str, Strings], Rule] = {}
+    verbs: dict[tuple[str, str, Strings], list[str]] = {}
     for rule in rules:
         if rule.urls or len(rule.names) > 1 or len(rule.groups) != 1 or len(rule.resources) != 1:
             kept.append(rule)
             continue
-        key = (rule.groups[0], rule.resources[0], rule.names)
-        known = simple.get(key)
-        simple[key] = rule._replace(verbs=known.verbs + rule.verbs) if known else rule
-    return kept + list(simple.values())
+        verbs.setdefault((rule.groups[0], rule.resources[0], rule.names), []).extend(rule.verbs)
+    joined = [
+        Rule(tuple(told), (group,), (resource,), names)
+        for (group, resource, names), told in verbs.items()
+    ]
+    return kept + joined
+
+
+def _pieces(rule: Rule) -> int:
+    named = len(rule.groups) * len(rule.resources) * max(1, len(rule.names))
+    return len(rule.verbs) * (named + len(rule.urls))
 
 
 def _break_down(rule: Rule) -> Iterator[Rule]:

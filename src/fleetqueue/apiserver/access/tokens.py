@@ -109,7 +109,8 @@ class Issuer:
         named = [named] if isinstance(named, str) else named
         if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
             raise BadToken("token audiences are invalid")
-        agreed = tuple(name for name in named if name in asked)
+        wanted = set(asked)
+        agreed = tuple(name for name in named if name in wanted)
         if not agreed:
             raise BadToken(
                 f"token audiences {quote_all(tuple(named))} is invalid "

@@ -44,6 +44,9 @@ class Certificates(Hook):
             if any(status.get(n) != before.get(n) for n in ("certificate", "conditions")):
                 self._check(operation, "sign")
         elif not operation.subresource:
+            if operation.verb == "CREATE":
+                # Whatever a webhook made of it.
+                _note_author(operation)
             _check_subject(operation)
 
     def _check(self, operation: Operation, verb: str) -> None:

@@ -13,6 +13,7 @@ from fleetqueue.apiserver.hooks.pod_placement import (
     TaintNodes,
 )
 from fleetqueue.apiserver.hooks.pod_security import PodSecurity
+from fleetqueue.apiserver.hooks.policy_access import PolicyAccess
 from fleetqueue.apiserver.hooks.priority import Priority
 from fleetqueue.apiserver.hooks.service_account import ServiceAccounts
 from fleetqueue.apiserver.hooks.service_addresses import ServiceAddresses
@@ -40,5 +41,6 @@ def own_hooks(core: Core, gate: Gate) -> list[Hook]:
         Certificates(core, gate),
         DefaultIngressClass(core),
         Escalation(gate),
+        PolicyAccess(core, gate),
         ServiceAddresses(core),
     ]

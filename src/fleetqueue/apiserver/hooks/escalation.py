@@ -1,5 +1,6 @@
 """Nobody gives away more than they have: looks at every write of a role or a binding."""
 
+from fleetqueue.api.meta import Key
 from fleetqueue.apiserver.access.escalation import check_write
 from fleetqueue.apiserver.access.gate import Gate
 from fleetqueue.apiserver.access.rbac import GROUP
@@ -19,14 +20,10 @@ class Escalation(Hook):
     def mutate(self, operation: Operation) -> None:
         if operation.group != GROUP or operation.obj is None:
             return
-        kind = operation.call.version.kind
+        call = operation.call
+        place = Key(operation.namespace, call.route.name)
         check_write(
-            self._gate.rbac,
-            operation.call.user,
-            kind,
-            operation.namespace,
-            operation.obj,
-            operation.old,
+            self._gate.rbac, call.user, call.version.kind, place, operation.obj, operation.old
         )
 
     def validate(self, operation: Operation) -> None:

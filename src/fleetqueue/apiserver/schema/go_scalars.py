@@ -4,10 +4,10 @@ import base64
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from functools import lru_cache
 from typing import Any
 
 from fleetqueue.api.quantity import Quantity, QuantityError
+from fleetqueue.base.kept_texts import kept_texts
 
 _RANGES = {
     "int": (-(2**63), 2**63 - 1),
@@ -143,7 +143,7 @@ def _print_quantity(value: Any) -> str:
         raise Refusal(str(problem)) from None
 
 
-_printed_quantity = lru_cache(_TEXTS_KEPT)(_print_quantity)
+_printed_quantity = kept_texts(_TEXTS_KEPT)(_print_quantity)
 _QUANTITY_SHAPE = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -164,7 +164,7 @@ def _time(value: Any) -> Any:
     raise Mismatch(describe(value), "string")
 
 
-@lru_cache(_TEXTS_KEPT)
+@kept_texts(_TEXTS_KEPT)
 def _printed_time(value: str) -> str:
     """Kept, because an object brings the same times with each of its writes."""
     moment = _read_time(value, _LAYOUT)

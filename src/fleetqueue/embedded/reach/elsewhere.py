@@ -9,6 +9,7 @@ from fleetqueue.apiserver import problems
 from fleetqueue.apiserver.call import Call
 from fleetqueue.apiserver.elsewhere import Answer, PodElsewhere
 from fleetqueue.apiserver.request import JSON, Response
+from fleetqueue.apiserver.selection import fields_of
 from fleetqueue.base.clock import Clock
 from fleetqueue.embedded.reach import asking
 from fleetqueue.embedded.reach.connecting import PodOnWorker
@@ -69,7 +70,7 @@ class Elsewhere:
 
     async def _select(self, call: Call) -> Sequence[Object]:
         namespace, wanted = call.route.namespace, asking.label_selector(call)
-        fields = call.request.first("fieldSelector")
+        fields = fields_of(call)
         remote = await self._dispatched.select(namespace, wanted, fields)
         found = {str(each.pod["metadata"]["name"]): each.pod for each in remote}
         for pod in self._kept.select(namespace, wanted):

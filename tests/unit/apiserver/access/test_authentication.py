@@ -101,6 +101,21 @@ def test_a_certificate_names_user_and_groups_and_wins(
     assert authenticator.authenticate({}, der) is user
 
 
+def test_a_certificate_counts_until_it_is_over_however_long_its_connection_lasts(
+    authenticator: Authenticator, tmp_path: Path, clock: Any
+) -> None:
+    pair = Authority.load_or_create(tmp_path, clock).sign("carol", [])
+    der = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+    assert authenticator.authenticate({}, der) is not None
+
+    clock.passes(days=10_000)
+    with pytest.raises(ApiError, match="Unauthorized"):
+        authenticator.authenticate({}, der)
+    user = authenticator.authenticate(bearer("secret-of-alice"), der)
+    assert user is not None
+    assert user.name == "alice"
+
+
 def test_a_certificate_may_come_as_python_shows_it(authenticator: Authenticator) -> None:
     subject = (
         (("organizationName", "ops"),),

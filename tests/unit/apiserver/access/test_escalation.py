@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from fleetqueue.api.meta import Key
 from fleetqueue.apiserver.access.escalation import check_write
 from fleetqueue.apiserver.access.rbac import Rbac
 from fleetqueue.apiserver.access.users import MASTERS, User
 from fleetqueue.apiserver.problems import ApiError
 
 ALICE = User("alice", groups=("dev", "system:authenticated"))
+POSTED = Key("", "")
 RBAC = "rbac.authorization.k8s.io"
 GET_PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
@@ -40,18 +42,23 @@ def bind(name: str, kind: str = "ClusterRole") -> dict[str, Any]:
     return {"metadata": {"name": "b"}, "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name}}
 
 
+def asked_at(old: Any, namespace: str = "") -> Key:
+    """What exists is written by its name, what is new is posted."""
+    return Key(namespace, "new" if old is not None else "")
+
+
 def refused(
     rbac: Rbac, kind: str, obj: dict[str, Any], namespace: str = "", old: Any = None
 ) -> str:
     with pytest.raises(ApiError) as caught:
-        check_write(rbac, ALICE, kind, namespace, obj, old)
+        check_write(rbac, ALICE, kind, asked_at(old, namespace), obj, old)
     return f"{caught.value.code} {caught.value.message}"
 
 
 def test_what_one_holds_one_may_give() -> None:
-    check_write(held(GET_PODS), ALICE, "ClusterRole", "", role(GET_PODS), None)
-    check_write(held(GET_PODS, namespace="x"), ALICE, "Role", "x", role(GET_PODS), None)
-    check_write(held(GET_PODS), ALICE, "ClusterRoleBinding", "", bind("mine"), None)
+    check_write(held(GET_PODS), ALICE, "ClusterRole", POSTED, role(GET_PODS), None)
+    check_write(held(GET_PODS, namespace="x"), ALICE, "Role", Key("x", ""), role(GET_PODS), None)
+    check_write(held(GET_PODS), ALICE, "ClusterRoleBinding", POSTED, bind("mine"), None)
 
 
 def test_what_one_lacks_one_may_not_give() -> None:
@@ -112,7 +119,7 @@ def test_escalate_and_bind_lift_the_check(
     holds: dict[str, Any], kind: str, obj: Any, old: Any, allowed: bool
 ) -> None:
     if allowed:
-        check_write(held(holds), ALICE, kind, "", obj, old)
+        check_write(held(holds), ALICE, kind, asked_at(old), obj, old)
     else:
         assert refused(held(holds), kind, obj, old=old).startswith("403")
 
@@ -125,16 +132,29 @@ def test_only_who_may_do_anything_may_gather_rules() -> None:
     )
     assert refused(held(GET_PODS), "ClusterRole", role(**gathering)) == text
     assert refused(held(GET_PODS), "ClusterRole", role(GET_PODS), old=role(**gathering)) == text
-    check_write(held(ALL, ALL_URLS), ALICE, "ClusterRole", "", role(**gathering), None)
+    check_write(held(ALL, ALL_URLS), ALICE, "ClusterRole", POSTED, role(**gathering), None)
 
 
 def test_the_garbage_collector_may_write_what_it_collects_by() -> None:
     old = {"metadata": {"name": "new", "finalizers": ["x"]}, "rules": [ALL]}
     new = {"metadata": {"name": "new", "managedFields": [{}], "finalizers": []}, "rules": [ALL]}
-    check_write(held(GET_PODS), ALICE, "ClusterRole", "", new, old)
+    check_write(held(GET_PODS), ALICE, "ClusterRole", asked_at(old), new, old)
     labelled = {**new, "metadata": {**new["metadata"], "labels": {"a": "b"}}}
     assert refused(held(GET_PODS), "ClusterRole", labelled, old=old).startswith("403")
 
 
 def test_masters_are_never_checked() -> None:
-    check_write(Rbac(), User("root", groups=(MASTERS,)), "ClusterRole", "", role(ALL), None)
+    check_write(Rbac(), User("root", groups=(MASTERS,)), "ClusterRole", POSTED, role(ALL), None)
+
+
+def test_who_may_escalate_one_role_may_make_it_by_its_name() -> None:
+    check_write(held(ESCALATE_NEW), ALICE, "ClusterRole", Key("", "new"), role(ALL), None)
+
+
+def test_rules_of_too_many_combinations_are_refused_unless_one_rule_covers_them() -> None:
+    many = [f"n{number}" for number in range(100)]
+    wide = {"apiGroups": many, "resources": many, "verbs": many}
+    text = refused(held(GET_PODS), "ClusterRole", role(wide))
+    assert "403" in text
+    assert "the rules name more than 20000 combinations" in text
+    check_write(held(ALL), ALICE, "ClusterRole", POSTED, role(wide), None)

@@ -159,3 +159,16 @@ def test_the_caches_stay_small(rbac: Rbac, monkeypatch: pytest.MonkeyPatch) -> N
     assert all(ask(rbac, ALICE, namespace=f"n{number}").allowed for number in range(50))
     assert len(rbac._access) <= 10
     assert len(rbac._grants) <= 10
+
+
+def test_long_questions_are_answered_and_not_remembered(rbac: Rbac) -> None:
+    rbac.role_changed("ClusterRoleBinding", "", "b", binding("reader", "User:alice"))
+    long = "x" * 100_000
+    assert not ask(rbac, ALICE, resource=long).allowed
+    assert ask(rbac, ALICE, namespace=long).allowed
+    path = Attributes(ALICE, "get", path=f"/{long}", is_resource_request=False)
+    assert not rbac.allowed(path).allowed
+    crowd = User("eve", groups=(long,))
+    assert not ask(rbac, crowd).allowed
+    kept = [*rbac._access, *rbac._grants]
+    assert all(len(str(key)) < 2_000 for key in kept)

@@ -79,3 +79,9 @@ def test_a_rule_survives_encoding() -> None:
     rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}
     assert Rule.decode(rule).encode() == rule
     assert Rule.decode({"verbs": None}).encode() == {"verbs": []}
+
+
+def test_pieces_are_joined_however_many_there_are() -> None:
+    verbs = tuple(f"v{number}" for number in range(10_000))
+    [joined] = compact(uncovered([], [Rule(verbs, ("",), ("pods",))]))
+    assert joined == Rule(verbs, ("",), ("pods",))
