@@ -74,7 +74,8 @@ class Connections:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
-        self._started_at = around.clock.now()
+        self.started_at = around.clock.now()
+        """A standby begins when it takes over."""
         self._connections: dict[str, Connection] = {}
         self._deleted_at: dict[str, datetime] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -94,7 +95,7 @@ class Connections:
         found = self._connections.get(name)
         if found is not None:
             return found.lost_since
-        return self._deleted_at.get(name, self._started_at)
+        return self._deleted_at.get(name, self.started_at)
 
     def listen(self, on_change: RemoteChange, on_state: StateChange) -> None:
         self._on_change.append(on_change)
@@ -133,6 +134,7 @@ class Connections:
 
     async def run(self) -> None:
         """Holds the connections until it is cancelled."""
+        self.started_at = self._around.clock.now()
         try:
             await asyncio.Event().wait()
         finally:

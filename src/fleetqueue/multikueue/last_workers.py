@@ -1,6 +1,6 @@
 """Which worker had a workload last: it may still run it while it is out of reach."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
@@ -14,7 +14,7 @@ class LastWorkers:
     left there.
     """
 
-    def __init__(self, started_at: str) -> None:
+    def __init__(self, started_at: Callable[[], str]) -> None:
         self._started_at = started_at
         self._had: dict[Key, str | None] = {}
 
@@ -48,18 +48,27 @@ class LastWorkers:
         self._had.pop(key, None)
 
     def _was_lost(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> bool:
-        """Whether it may be the successor of one that was deleted while nobody looked: of jobs that
-        do not tell themselves that they run elsewhere.
-        """
-        if adapter.tells_activity or _created(workload) < self._started_at:
+        """Whether it may be the successor of one that was deleted while nobody looked."""
+        since = self._started_at()
+        if _created(workload) < since:
             return False
-        return any(_created(job) < self._started_at for job in jobs)
+        return any(_created(job) < since and _may_have_run(adapter, job) for job in jobs)
 
 
 def _was_admitted(workload: Object) -> bool:
-    """One that was put on hold was never evicted."""
-    known = (status.ADMITTED, status.EVICTED)
-    return any(status.find_condition(workload, each) is not None for each in known)
+    """One that was put on hold was never evicted; that its time there counts tells of it."""
+    return (
+        status.is_admitted(workload)
+        or status.find_condition(workload, status.EVICTED) is not None
+        or "accumulatedPastExecutionTimeSeconds" in (workload.get("status") or {})
+    )
+
+
+def _may_have_run(adapter: Adapter, job: Object) -> bool:
+    """Jobs that tell when they run elsewhere may be lost before they did; to be started at all
+    changes them.
+    """
+    return not adapter.tells_activity or int(job["metadata"].get("generation") or 0) > 1
 
 
 def _created(obj: Object) -> str:

@@ -15,7 +15,7 @@ NOMINATED = "nominatedClusterNames"
 
 class Rounds:
     """Remembers what a Workload told first of each round: whatever else is written of it later,
-    the round gets no longer.
+    the round gets no longer, whether or not it is offered all the time.
     """
 
     def __init__(self) -> None:
@@ -24,6 +24,7 @@ class Rounds:
     def started(self, workload: Object) -> datetime | None:
         told, key, round = round_started_of(workload), key_of(workload), _round(workload)
         if told is None:
+            self.forget(key)
             return None
         known = self._known.get(key)
         if known is None or known[0] != round:
@@ -36,9 +37,7 @@ class Rounds:
 
 def _round(workload: Object) -> tuple[Any, ...]:
     """What tells one from the next."""
-    reserved = status.find_condition(workload, status.QUOTA_RESERVED) or {}
-    names = (workload.get("status") or {}).get(NOMINATED) or ()
-    return uid_of(workload), tuple(names), reserved.get("lastTransitionTime")
+    return uid_of(workload), tuple((workload.get("status") or {}).get(NOMINATED) or ())
 
 
 def round_started_of(workload: Object) -> datetime | None:

@@ -76,6 +76,10 @@ class Worker(Protocol):
 class Workers(Protocol):
     """All workers that MultiKueueClusters name."""
 
+    @property
+    def started_at(self) -> datetime:
+        """When they began to be connected: what was before that is not known."""
+
     def get(self, name: str) -> Worker | None:
         """None: no such MultiKueueCluster is known."""
 

@@ -219,3 +219,31 @@ async def test_a_job_that_lost_it_waits_after_a_restart_too(world: SharedWorld) 
     await world.passes(minutes=2)
     assert (await world.check("one"))[0] == "Ready"
     assert len(await running(world)) == 1
+
+
+async def test_a_job_that_never_told_that_it_runs_waits_after_a_restart_too(
+    world: SharedWorld,
+) -> None:
+    """Its worker was lost when it had the job, and before it said so."""
+    await world.begin(workers={"worker1": "4", "worker2": "0"})
+    await world.passes(minutes=16)
+    await world.manager.client.create(job("one"))
+    for _ in range(1000):
+        await asyncio.sleep(0.001)
+        if await world.workers["worker1"].all(JOB):
+            break
+    world.world.cut("worker1")
+    await world.passes(seconds=10)
+    await world.set_quota(world.workers["worker2"], "4")
+    local = await world.manager.get(JOB, "one")
+    assert await running(world) == ["worker1"]
+    assert not (local.get("status") or {}).get("active")
+    [workload] = await world.manager.names(kinds.WORKLOAD)
+    await lose(world, workload)
+    await world.passes(minutes=5)
+    assert await running(world) == ["worker1"]
+
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert len(await running(world)) == 1
+    assert (await world.check("one"))[0] == "Ready"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -39,6 +39,8 @@ class PaperWorker:
 
 class PaperWorkers:
     """Workers whose queues the test writes."""
+
+    started_at = datetime(2000, 1, 1, tzinfo=UTC)
 
     def __init__(self, **cpu: str) -> None:
         self.known: dict[str, PaperWorker] = {}

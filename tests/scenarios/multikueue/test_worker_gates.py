@@ -86,6 +86,8 @@ async def test_a_workload_with_a_closed_gate_preempts_nobody_and_says_so(fleet: 
     assert told["QuotaReserved"][:2] == ("False", "AdmissionGated")
     assert await kueue.admitted() == ["low"]
     assert not status_of.is_evicted(await kueue.workload("low"))
+    order = [each["type"] for each in (await kueue.workload("high"))["status"]["conditions"]]
+    assert order == ["QuotaReserved", "BlockedOnPreemptionGates", "Admitted"]
 
 
 @pytest.mark.rule("OP-3")

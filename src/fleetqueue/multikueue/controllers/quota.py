@@ -3,6 +3,7 @@ is asked for, and says where the two are far apart.
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,8 @@ from fleetqueue.multikueue.workers import Workers
 
 NAME = "multikueue-quota-controller"
 BATCH_SECONDS_MIN = 1.0
+STARTING_SECONDS = 10.0
+"""How long a manager that starts waits for workers before it counts without them."""
 QUEUES = (kinds.LOCAL_QUEUE, kinds.CLUSTER_QUEUE)
 QUEUES_OF_CHECK = Index(kinds.CLUSTER_QUEUE, "admission checks", lambda queue: _checks_of(queue))
 LOCAL_QUEUES_OF = Index(kinds.LOCAL_QUEUE, "cluster queue", lambda local: [_queue_of(local)])
@@ -86,6 +89,11 @@ class QuotaController(Framed):
 
     # Deciding
 
+    @property
+    def _settled_at(self) -> datetime:
+        """Until then workers are being connected for the first time."""
+        return self._workers.started_at + timedelta(seconds=STARTING_SECONDS)
+
     def decide(self, look: Look) -> Plan:
         queue = look.parent
         check = _our_check(queue, look.source)
@@ -94,6 +102,8 @@ class QuotaController(Framed):
         name = checks.config_of(check)
         config = look.find(kinds.CONFIG, name) if name else None
         known = {} if config is None else self._sums(queue, config, look.source)
+        if None in known.values() and look.now < self._settled_at:
+            return Plan(after=self._batch_seconds)
         counted = [each for each in known.values() if each is not None]
         if self._automates:
             found = quota.automate(queue, config, counted)

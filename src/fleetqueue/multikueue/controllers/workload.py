@@ -94,7 +94,7 @@ class DispatchController(Controller[Any]):
         """By workload: how its mirrors are removed when it is gone."""
         self._left = LeftJobs(self._source, workers, settings)
         self._namesakes = Namesakes(workers)
-        self._last = LastWorkers(format_time(cluster.clock.now()))
+        self._last = LastWorkers(lambda: format_time(workers.started_at))
         self._put_out: dict[Key, set[tuple[str, str]]] = {}
         """By workload: workers, and the uids of copies that were seen evicted there."""
         self._standings: dict[Key, tuple[tuple[str, str], ...]] = {}

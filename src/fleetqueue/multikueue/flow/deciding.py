@@ -182,7 +182,11 @@ def _rest(look: Look) -> bool:
     if status.is_evicted(look.workload):
         runs_on = any(site.has_mirror for site in look.seen.former)
         if look.seen.is_activity_mirrored and not look.here() and not runs_on:
-            look.add(Reset())
+            if look.doubted > 0:
+                # It may be asked to stop yet; until then it runs, and has its quota.
+                look.decision.after = look.doubted
+            else:
+                look.add(Reset())
         return True
     return look.state != "Pending" or (bool(look.claimed) and not look.is_elastic)
 

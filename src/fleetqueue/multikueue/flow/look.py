@@ -43,8 +43,11 @@ class Look:
     @property
     def awaited(self) -> float:
         """Seconds until it is given up that a worker out of reach still runs what it had."""
-        if self.claimed or status.is_evicted(self.workload):
-            return 0.0
+        return 0.0 if self.claimed or status.is_evicted(self.workload) else self.doubted
+
+    @property
+    def doubted(self) -> float:
+        """The same of one that has a worker, or is on its way out."""
         lost = [site for site in self.seen.sites if not site.is_connected]
         left = [seconds_left(self.seen, site) for site in lost if self.had(site)]
         return max(left, default=0.0)
