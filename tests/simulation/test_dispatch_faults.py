@@ -18,7 +18,7 @@ FIRST = int(os.environ.get("FLEETQUEUE_FIRST_SEED", "0"))
 SEEDS = int(os.environ.get("FLEETQUEUE_DISPATCH_SEEDS", "200"))
 STEP = int(os.environ.get("FLEETQUEUE_SEED_STEP", "1"))
 JOBS = int(os.environ.get("FLEETQUEUE_JOBS", "60"))
-FAILED_ONCE = (233, 296, 403, 498, 643, 2989, 3180)
+FAILED_ONCE = (233, 296, 403, 498, 643, 2202, 2294, 2989, 3180)
 """They found something: two workers that ran a set, a server that answered before it had its
 webhooks, a loop without end, a Workload that could not be deleted, pods that were deleted together
 with the Workload of their group and stayed; and, in the checkers, a worker that was given up before
