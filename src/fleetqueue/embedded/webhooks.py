@@ -46,9 +46,12 @@ class DeclaredHook(Hook):
             operation.call.warn(text)
         # What the other version cannot say is kept where nothing was changed.
         if is_other_version and asked.obj != seen:
-            defaulted = self._converted(operation, asked.obj, written["apiVersion"])
-            written.clear()
-            written.update(defaulted)
+            _become(written, self._converted(operation, asked.obj, written["apiVersion"]))
+        if operation.call.resource.is_custom:
+            # What its definition does not know is not kept, whoever wrote it.
+            kept, unknown = operation.call.version.shape.clean(written)
+            if unknown:
+                _become(written, kept)
 
     def validate(self, operation: Operation) -> None:
         webhook, part = self._webhook, operation.subresource
@@ -104,6 +107,11 @@ class DeclaredHook(Hook):
     def _converted(self, operation: Operation, obj: Object, version: str) -> Object:
         """A webhook sees its own version of an object, whichever one was written."""
         return self._core.convert_now(operation.call.resource, obj, version)
+
+
+def _become(written: Object, other: Object) -> None:
+    written.clear()
+    written.update(other)
 
 
 def denial(webhook: Webhook, name: str, errors: Sequence[FieldError]) -> problems.ApiError:

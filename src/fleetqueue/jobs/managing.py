@@ -119,7 +119,7 @@ def default_manager(kind: JobKind, sight: Sight) -> None:
     if not kind.hands_over(sight.settings):
         return
     present = paths.get(sight.job, kind.managed_by)
-    if present in (None, "", kind.own_name) and uses_multikueue(sight):
+    if present in (None, kind.own_name) and uses_multikueue(sight):
         paths.set_in_place(sight.job, kind.managed_by, MULTIKUEUE)
 
 

@@ -63,7 +63,8 @@ def test_a_job_of_such_a_queue_is_handed_over_when_it_is_made(example: Example) 
     kind = example.kind
     assert manager(kind, None, *AROUND) == OURS
     assert manager(kind, kind.own_name, *AROUND) == OURS
-    assert manager(kind, "example.com/other", *AROUND) == "example.com/other"
+    for other in ("example.com/other", ""):
+        assert manager(kind, other, *AROUND) == other
     both = defaulted(made(kind), *AROUND, framework=kind.framework)
     assert paths.get(both, kind.suspend) is True
 

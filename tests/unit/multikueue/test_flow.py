@@ -551,18 +551,7 @@ class TestNomination:
 
         assert [each.site for each in decision.steps if isinstance(each, flow.MakeCopy)] == ["w1"]
         why = "no remote client for nominated cluster"
-        assert decision.problem == f"cluster lost: {why}, cluster nobody: {why}"
-
-    @pytest.mark.rule("IMP-18")
-    def test_names_that_a_dispatcher_of_ours_keeps_are_no_error(self) -> None:
-        local = workload(nominatedClusterNames=["lost"])
-        waiting = Nomination(None, after=60.0)
-        lost = Site("lost", is_connected=False)
-
-        decision = deciding.decide(situation(local, lost, nominate=lambda: waiting))
-
-        assert not decision.problem
-        assert decision.note == "cluster lost: no remote client for nominated cluster"
+        assert decision.note == f"cluster lost: {why}, cluster nobody: {why}"
 
     def test_what_the_dispatcher_says_of_later_is_kept(self) -> None:
         seen = situation(workload(), Site("w1"), nominate=lambda: Nomination(["w1"], after=300.0))

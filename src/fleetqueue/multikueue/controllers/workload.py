@@ -50,7 +50,7 @@ from fleetqueue.multikueue.workers import Farewell, Workers, nothing_to_keep
 LOOKS_MAX = 32
 """Looks under way at once."""
 PENDING_ON_WORKERS = "PendingOnWorkers"
-UNDECIDED = ("PendingEvaluation", "Pending", "QuotaReserved")
+UNDECIDED = ("PendingEvaluation", "QuotaReserved")
 """What a worker says of a workload that it has not refused."""
 POSTPONED_SECONDS = 2.0
 """After this a status is tried again that could not be copied yet."""

@@ -7,7 +7,6 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.times import parse_time
 from fleetqueue.multikueue import copies
 from fleetqueue.multikueue.components import primary_of
-from fleetqueue.multikueue.dispatcher import Nomination
 from fleetqueue.multikueue.flow.claiming import run_on
 from fleetqueue.multikueue.flow.look import Look, nominated
 from fleetqueue.multikueue.flow.situation import Situation
@@ -67,12 +66,7 @@ def _ask(look: Look) -> None:
     stored = nominated(look.workload)
     names = stored if nomination.names is None else list(nomination.names)
     _write_names(look, names)
-    missing = _offer(look, names)
-    if missing and nomination == Nomination(None):
-        # Somebody else chose them, and can choose better.
-        look.decision.problem = missing
-    elif missing:
-        look.decision.note = ", ".join(filter(None, (look.decision.note, missing)))
+    _offer(look, names)
 
 
 def _nominate_component(look: Look) -> None:
@@ -102,20 +96,18 @@ def _write_names(look: Look, names: Sequence[str]) -> None:
         look.add(Write(status.changed(look.workload, nominatedClusterNames=list(names) or None)))
 
 
-def _offer(look: Look, names: Sequence[str], *, is_follower: bool = False) -> str:
-    """Says whom it cannot be offered to."""
+def _offer(look: Look, names: Sequence[str], *, is_follower: bool = False) -> None:
     here = {site.name for site in look.here()}
     reachable = {site.name for site in look.seen.sites if site.is_connected}
     here |= {site.name for site in look.seen.sites if site.is_alias}
     others = [site for site in look.seen.sites if site.name not in names]
     look.remove(others)
     if run_on(look, [*others, *look.seen.former]):
-        return ""
-    missing = []
+        return
     for name in dict.fromkeys(names):
         if name not in reachable:
-            missing.append(f"cluster {name}: no remote client for nominated cluster")
+            text = f"cluster {name}: no remote client for nominated cluster"
+            look.decision.note = ", ".join(filter(None, (look.decision.note, text)))
         elif name not in here and name not in look.removed:
             made = copies.make(look.workload, look.seen.settings, is_follower=is_follower)
             look.add(MakeCopy(name, made))
-    return ", ".join(missing)
