@@ -111,6 +111,12 @@ def test_one_operator_has_mpi_jobs() -> None:
     assert names.count("mpijobs.kubeflow.org") == 1
 
 
+@pytest.mark.rule("S000-4")
+def test_it_is_said_which_operators_know_managed_by() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    assert "d8b8b347ae33cbfd32bf5df81797d2d715724e87" in text
+
+
 @pytest.mark.rule("S000-3", "S001-3", "S002-2")
 def test_the_level_that_we_reach_is_told() -> None:
     """S000-3 asks for 0.8.1, S001-3 for 0.11 and operators of 1.9, S002-2 for 0.11.0 and Trainer
