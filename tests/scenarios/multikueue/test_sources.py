@@ -62,7 +62,6 @@ def refused(message: str, reason: str = "BadKubeConfig") -> tuple[str, str, str]
 @pytest.mark.rule("CONN-7")
 @pytest.mark.rule("SETUP-1")
 @pytest.mark.rule("AC-2")
-@pytest.mark.rule("MKC-6")
 async def test_everything_is_made_one_by_one_and_falls_into_place(fleet: Fleet) -> None:
     world = await start(fleet)
     load = "Cannot load the AdmissionChecks parameters: "
@@ -90,6 +89,30 @@ async def test_everything_is_made_one_by_one_and_falls_into_place(fleet: Fleet) 
 
     with pytest.raises(Invalid, match="must be unique"):
         await world.manager.create(dispatching.config("a", "a", name="twice"))
+
+
+@pytest.mark.rule("MKC-6")
+async def test_a_change_that_changes_nothing_of_what_is_said_is_not_told(fleet: Fleet) -> None:
+    world = await start(fleet)
+    await prepare(world)
+    await world.join()
+    other = dispatching.kubeconfig_secret("worker1")
+    other["metadata"]["name"] = "other"
+    await world.manager.client.create(other)
+
+    async def told(location: str) -> tuple[int, int]:
+        source = {"kubeConfig": {"location": location, "locationType": "Secret"}}
+        patch = {"spec": {"clusterSource": source}}
+        await world.manager.patch(kinds.CLUSTER, "worker1", patch)
+        await world.passes(seconds=30)
+        found = await world.manager.get(kinds.CLUSTER, "worker1")
+        [active] = found["status"]["conditions"]
+        return found["metadata"]["generation"], active["observedGeneration"]
+
+    assert await world.activity("worker1") == CONNECTED
+    assert await told("other") == (2, 1)
+    assert await world.activity("worker1") == CONNECTED
+    assert await told("nosuch") == (3, 3)
 
 
 @pytest.mark.rule("CRED-1")
