@@ -1,5 +1,7 @@
 """Which objects the queue manages when they are written, and what it gives them then."""
 
+from collections.abc import Iterable
+
 from fleetqueue.api.fleet import labels as fleet_labels
 from fleetqueue.api.kueue import admission_status as status_of
 from fleetqueue.api.kueue import labels
@@ -137,23 +139,32 @@ def uses_multikueue(sight: Sight) -> bool:
         return False
     strategy = cluster_queue["spec"].get("admissionChecksStrategy") or {}
     names = [each["name"] for each in strategy.get("admissionChecks") or ()]
-    checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
-    return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
+    return _is_any_multikueue(sight, names)
 
 
 def is_dispatched(sight: Sight, workload: Object) -> bool:
-    """Whether a check of the Workload says that another cluster runs it."""
+    """Whether another cluster runs it, or is to: one has it, whatever its queue asks for now, or a
+    check says so. A check that came when it ran here already says that in vain.
+    """
     if not sight.settings.gates.multikueue:
         return False
-    names = [check["name"] for check in status_of.checks_of(workload)]
-    checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
-    return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
+    if status_of.cluster_of(workload):
+        return True
+    runs_here = status_of.runs_here(workload)
+    states = status_of.checks_of(workload)
+    heeded = [each["name"] for each in states if each["state"] != "Pending" or not runs_here]
+    return _is_any_multikueue(sight, heeded)
 
 
 def runs_elsewhere(sight: Sight, name: str) -> bool:
     """Whether there is a Workload of that name, and another cluster runs it."""
     workload = sight.source.get(WORKLOAD, sight.namespace, name)
     return workload is not None and is_dispatched(sight, workload)
+
+
+def _is_any_multikueue(sight: Sight, names: Iterable[str]) -> bool:
+    checks = [sight.source.get(ADMISSION_CHECK, "", name) for name in names]
+    return any(each is not None and each["spec"]["controllerName"] == MULTIKUEUE for each in checks)
 
 
 def _cluster_queue(sight: Sight) -> Object | None:

@@ -9,12 +9,14 @@ from tests.support.job_looks import (
     SETTINGS,
     defaulted,
     refusals,
+    sight,
     thing,
     with_settings,
 )
 from tests.support.queued_kinds import EXAMPLES, Example
 
 from fleetqueue.base import paths
+from fleetqueue.jobs import managing
 from fleetqueue.jobs.kind import JobKind
 from fleetqueue.jobs.settings import JobSettings
 from fleetqueue.kube.resources import Object
@@ -150,3 +152,38 @@ def test_who_runs_a_job_never_changes(example: Example) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=IDS)
 def test_a_job_is_handed_over_when_it_is_made_or_never(example: Example) -> None:
     assert not example.kind.defaults_updates
+
+
+# fmt: off
+DISPATCHED = {  #                             conditions               worker  check      answer
+    "waits for quota":                        ("",                     "",     "Pending", True),
+    "waits for a worker":                     ("-Admitted",            "",     "Pending", True),
+    "has a worker":                           ("Admitted",             "w",    "Ready",   True),
+    "has a worker, and a new check":          ("Admitted",             "w",    "Pending", True),
+    "has a worker, and no check any more":    ("Admitted",             "w",    "",        True),
+    "was put out":                            ("Admitted Evicted",     "",     "Pending", True),
+    "ready without a worker":                 ("Admitted",             "",     "Ready",   True),
+    "ran here when the check came":           ("Admitted",             "",     "Pending", False),
+    "ran here, was evicted once before":      ("Admitted -Evicted",    "",     "Pending", False),
+    "runs here":                              ("Admitted",             "",     "",        False),
+}
+# fmt: on
+
+
+@pytest.mark.rule("ROLE-1")
+@pytest.mark.rule("POD-1")
+@pytest.mark.parametrize(
+    ("conditions", "worker", "check", "answer"), DISPATCHED.values(), ids=DISPATCHED.keys()
+)
+def test_who_is_run_by_another_cluster(
+    conditions: str, worker: str, check: str, answer: bool
+) -> None:
+    told = [
+        {"type": each.removeprefix("-"), "status": "False" if each[0] == "-" else "True"}
+        for each in conditions.split()
+    ]
+    checks = [{"name": "c", "state": check}] if check else []
+    status = {"conditions": told, "clusterName": worker, "admissionChecks": checks}
+    workload = thing(KUEUE, "Workload", "w", status=status)
+    seen = sight(thing("v1", "Pod", "p"), CHECK)
+    assert managing.is_dispatched(seen, workload) is answer

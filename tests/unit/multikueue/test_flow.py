@@ -409,6 +409,50 @@ class TestLoss:
             ' please report it, Previously: "Ready"'
         )
 
+    @pytest.mark.rule("LOST-4", "FLOW-49", "FLOW-56")
+    def test_a_check_that_took_the_place_of_another_is_as_good_as_ready(self) -> None:
+        for there in (
+            None,
+            copy(),
+            copy(true("Finished", "OutOfSync")),
+            copy(true("Finished", "OwnerNotFound")),
+        ):
+            seen = situation(workload(clusterName="w1"), Site("w1", copy=there))
+            [check] = steps(seen, flow.SetCheck)
+            assert check.state == "Retry"
+            assert check.message.endswith(', Previously: "Pending"')
+        evicted = copy(true("Admitted"), true("Evicted"))
+        made = written(situation(workload(clusterName="w1"), Site("w1", copy=evicted)))
+        assert check_of(made)["state"] == "Retry"
+
+    @pytest.mark.rule("LOST-1", "LOST-2")
+    def test_it_waits_for_a_worker_that_is_lost(self) -> None:
+        local = workload(clusterName="w1")
+        lost = Site("w1", is_connected=False, lost_since=NOW - timedelta(seconds=60))
+        found = deciding.decide(situation(local, lost))
+        assert found.steps == []
+        assert found.after
+        gone = replace(lost, lost_since=NOW - timedelta(days=1))
+        [check] = steps(situation(local, gone))
+        assert check.message == 'Admitting remote lost, Previously: "Pending"'
+
+
+class TestRunsHere:
+    @pytest.mark.rule("ROLE-1")
+    def test_what_runs_here_is_offered_to_nobody_and_claimed_by_none(self) -> None:
+        local = workload(true("Admitted"), nominatedClusterNames=["w1"])
+        seen = situation(local, Site("w1", copy=ADMITTED), Site("w2"), runs_here=True)
+
+        assert steps(seen) == [flow.Remove("w1")]
+        assert deciding.decide(seen).note
+
+    @pytest.mark.rule("LOST-5")
+    def test_a_check_that_is_ready_without_a_worker_stays_unexpected(self) -> None:
+        local = workload(true("Admitted"), check="Ready")
+        [check] = steps(situation(local, Site("w1"), runs_here=True))
+
+        assert check.state == "Retry"
+
 
 class TestConvergence:
     @pytest.mark.rule("FLOW-34")

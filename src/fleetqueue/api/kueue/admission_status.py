@@ -164,6 +164,11 @@ def cluster_of(workload: Json) -> str:
     return str((workload.get("status") or {}).get("clusterName") or "")
 
 
+def runs_here(workload: Json) -> bool:
+    """Whether it was admitted without any worker, and is not on its way out."""
+    return is_admitted(workload) and not is_evicted(workload) and not cluster_of(workload)
+
+
 def find_condition(workload: Json, type: str) -> Json | None:
     return _find(_status(workload), type)
 

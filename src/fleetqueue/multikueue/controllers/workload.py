@@ -225,7 +225,8 @@ class DispatchController(Controller[Any]):
             return DONE
         self._wake_replaced(workload)
         situation = self._situation(subject)
-        if check["state"] == "Pending" and _is_offered(workload):
+        waits = check["state"] == "Pending" and not situation.runs_here
+        if waits and _is_offered(workload):
             await self._offers.learn(subject.jobs, situation.sites)
             self._tell_standing(subject, situation)
         return await self._do(subject, deciding.decide(situation))
@@ -339,10 +340,22 @@ class DispatchController(Controller[Any]):
             components_wanted=wanted,
             is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
             is_held=any(map(adapter.is_held, subject.jobs)),
+            runs_here=self._runs_here(subject),
             holder=self._holder(subject),
             had=self._last.settle(subject.workload, sites),
             has_leisure=lambda: self._leisure.take(self._cluster.clock.now()),
         )
+
+    def _runs_here(self, subject: Subject) -> bool:
+        """Also where another Workload of the job does: all of them go to one cluster. Jobs that
+        have to be handed over do not run here, or are rejected.
+        """
+        adapter, workload = subject.adapter, subject.workload
+        if adapter.managed_by or status.cluster_of(workload):
+            return False
+        if not adapter.has_components:
+            return status.runs_here(workload)
+        return any(map(status.runs_here, checks.workloads_of(self._source, subject.jobs[0])))
 
     def _former(self, subject: Subject, sites: Iterable[Site]) -> list[Site]:
         """Workers that are not configured any more and have something of it, unless they are known

@@ -28,7 +28,7 @@ def lose(look: Look) -> bool:
     bound to the worker that has its job.
     """
     is_bound = look.state == "Pending" and look.is_elastic and bool(look.claimed)
-    if not (look.state == "Ready" or is_bound) or look.first(status.ADMITTED) is not None:
+    if not (look.is_taken or is_bound) or look.first(status.ADMITTED) is not None:
         return False
     if not look.claimed:
         look.retry(

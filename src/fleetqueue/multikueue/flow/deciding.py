@@ -82,6 +82,15 @@ def _over(look: Look) -> bool:
     return True
 
 
+def _stay(look: Look) -> bool:
+    """It ran here before there was a check of ours: it is sent to workers when it was put out."""
+    if not look.seen.runs_here or look.state != "Pending":
+        return False
+    look.remove(look.seen.sites)
+    look.decision.note = "runs here, and is offered to nobody until it is evicted"
+    return True
+
+
 def _finish(look: Look) -> bool:
     """S3: it ended on a worker."""
     site = look.first(status.FINISHED)
@@ -91,9 +100,9 @@ def _finish(look: Look) -> bool:
     assert finished is not None
     text = _lost_touch(look, site, str(finished["reason"]))
     if text:
-        if look.state == "Ready":
+        if look.is_taken:
             look.retry(text)
-            look.add(Tell(copies.with_previous(text, "Ready"), "Warning"))
+            look.add(Tell(copies.with_previous(text, look.state), "Warning"))
         elif status.is_evicted(look.workload) and look.seen.is_activity_mirrored:
             look.add(Reset())
         return True
@@ -127,11 +136,11 @@ def _evicted_there(look: Look) -> bool:
         is_stopped = not status.has_quota(site.copy) or _is_alone(site, site.copy)
         look.add(Sync(site.name, site.copy, makes=False, is_stopped=is_stopped))
         return True
-    if look.state != "Ready":
+    if not look.is_taken:
         return False
     text = (
         f'Workload evicted on worker cluster: "{site.name}", resetting for re-admission.'
-        ' Previously: "Ready"'
+        f' Previously: "{look.state}"'
     )
     look.add(Write(with_check(look.seen, "Retry", text)), Tell(text))
     return True
@@ -194,6 +203,7 @@ def _rest(look: Look) -> bool:
 _STEPS: tuple[Callable[[Look], bool], ...] = (
     _replaced_slice,
     _over,
+    _stay,
     _finish,
     _evicted_there,
     _align,

@@ -36,6 +36,15 @@ class Look:
         return str(self.seen.check.get("state") or "Pending")
 
     @property
+    def is_taken(self) -> bool:
+        """Whether the check stands for a worker that has it. One that took the place of another
+        does not say so yet; only so can it wait while there is a worker, for an eviction takes
+        that away.
+        """
+        is_new = self.state == "Pending" and bool(self.claimed) and not self.is_elastic
+        return self.state == "Ready" or (is_new and not status.is_evicted(self.workload))
+
+    @property
     def is_elastic(self) -> bool:
         annotations = self.workload["metadata"].get("annotations") or {}
         return self.seen.settings.gates.slices and annotations.get(labels.ELASTIC_JOB) == "true"

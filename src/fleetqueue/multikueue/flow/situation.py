@@ -73,6 +73,8 @@ class Situation:
     """Whether the local job says of pods elsewhere that they run."""
     is_held: bool = False
     """Whether the local job can be told of no start yet."""
+    runs_here: bool = False
+    """Whether the local job, of a kind that nothing hands over, was let go on this very cluster."""
     holder: str = ""
     """Of a slice that was replaced: the worker that has the job now; "" where none has, or the job
     is over."""
