@@ -61,12 +61,15 @@ class Adapter:
     mirror: Mirror
     copy: Callable[[Copying], Copied]
     has_ended: Callable[[Object, DispatchSettings], bool] = lambda mirror, settings: False
-    """Whether all that a mirror will ever tell is told; False also where nobody can say."""
+    """Whether all that a job or its mirror will ever tell is told; False also where nobody can
+    say."""
     forward: Callable[[Copying], Object | None] = lambda copying: None
     """A merge patch that brings the mirror up to the job; None where there is nothing to bring."""
     reset: Callable[[Object], Object | None] = nothing_told
     """Given a local job whose worker is lost: its status without what ran there, so that it counts
     as stopped; None where nothing in it says that anything runs."""
+    has_place: Callable[[Object], bool] = lambda mirror: False
+    """Whether a mirror is one of a group, and counts there: no other can have its place."""
     is_held: Callable[[Object], bool] = lambda job: False
     """Whether a local job can be told of no start, since it was not let go itself."""
     wakes: Callable[[Object, DispatchSettings], Iterable[Key]]
@@ -82,6 +85,10 @@ class Adapter:
     def tells_activity(self) -> bool:
         """Whether a local job tells that it runs elsewhere."""
         return self.reset is not nothing_told
+
+    def without_run(self, job: Object, settings: DispatchSettings) -> Object | None:
+        """What `reset` makes of a job; one that has ended runs nowhere, and keeps its end."""
+        return None if self.has_ended(job, settings) else self.reset(job)
 
     @property
     def title(self) -> str:

@@ -47,7 +47,7 @@ class LeftJobs:
     def found(self, adapter: Adapter, job: Object) -> Key | None:
         """A job without a Workload that tells of pods elsewhere, by the Workload that it had."""
         is_ours = handed_over(adapter, job) is None and not is_deleting(job)
-        if not is_ours or adapter.reset(job) is None:
+        if not is_ours or adapter.without_run(job, self._settings) is None:
             return None
         space, name = key_of(job)
         if uid_of(job) not in self._workloads:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.kueue import labels
+from fleetqueue.api.kueue.workloads import pod_set_counts
 from fleetqueue.api.meta import Key
 from fleetqueue.api.patches import create_merge_patch
 from fleetqueue.api.times import format_time
@@ -11,7 +12,7 @@ from fleetqueue.base.leisure import Leisure
 from fleetqueue.errors import FleetqueueError
 from fleetqueue.jobs import identity
 from fleetqueue.kube.cluster import Cluster
-from fleetqueue.kube.errors import AlreadyExists
+from fleetqueue.kube.errors import AlreadyExists, NotFound
 from fleetqueue.kube.finalizers import is_deleting, removed
 from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
 from fleetqueue.kube.sources import Source
@@ -76,7 +77,8 @@ class Mirroring:
         is_final: bool,
         is_stopped: bool = False,
     ) -> bool:
-        """Whether a status is to be copied later."""
+        """Whether something is to be done later."""
+        is_full = makes and await self._replace(worker, adapter, workload, jobs)
         is_postponed = False
         for job in jobs:
             mirror = worker.mirror(adapter.resource, key_of(job))
@@ -97,7 +99,7 @@ class Mirroring:
                 copying = Copying(workload, job, mirror, self._settings, is_final)
                 is_postponed |= await self._follow(worker, adapter, copying)
             elif makes and not is_deleting(job):
-                is_postponed |= await self._make(worker, adapter, workload, job, copy)
+                is_postponed |= is_full or await self._make(worker, adapter, workload, job, copy)
         return is_postponed
 
     def _is_older(self, mirror: Object, adapter: Adapter, workload: Object, job: Object) -> bool:
@@ -114,13 +116,43 @@ class Mirroring:
         own = {key_of(each) for each in checks.workloads_of(self._source, job)}
         return bool(named) and not named & {key_of(workload), *own}
 
+    async def _replace(
+        self, worker: Worker, adapter: Adapter, workload: Object, jobs: Sequence[Object]
+    ) -> bool:
+        """Members of a group that are gone here go there too. Whether others have to wait for a
+        place of theirs.
+        """
+        known = {key_of(job) for job in jobs}
+        left = [
+            mirror
+            for mirror in worker.mirrors_of(adapter.resource, key_of(workload))
+            if key_of(mirror) not in known and adapter.has_place(mirror)
+            if has_origin(mirror, self._settings)
+        ]
+        for mirror in left:
+            is_over = is_deleting(mirror) or adapter.has_ended(mirror, self._settings)
+            if not is_over and await self._is_gone(adapter.resource, key_of(mirror)):
+                await worker.delete(mirror, adapter.resource, adapter.propagation)
+        places = sum(pod_set_counts(workload).values())
+        return bool(left) and len(left) + len(jobs) > places
+
+    async def _is_gone(self, kind: Resource, key: Key) -> bool:
+        """One that nobody knows may be one that a watch has not brought yet."""
+        if self._source.get(kind, *key) is not None:
+            return False
+        try:
+            await self._cluster.client.get(kind, key.name, key.namespace)
+        except NotFound:
+            return True
+        return False
+
     async def _remove_older(self, worker: Worker, adapter: Adapter, mirror: Object) -> None:
         if not is_deleting(mirror):
             await worker.delete(mirror, adapter.resource, adapter.propagation)
 
     async def reset(self, adapter: Adapter, jobs: Sequence[Object]) -> None:
         for job in jobs:
-            made = adapter.reset(job)
+            made = adapter.without_run(job, self._settings)
             if made is not None:
                 timed = _timed(made, format_time(self._cluster.clock.now()))
                 await self._write_status(adapter.resource, job, timed)
@@ -177,15 +209,29 @@ class Mirroring:
         ]
 
     async def _follow(self, worker: Worker, adapter: Adapter, copying: Copying) -> bool:
-        if is_deleting(copying.mirror) and not copying.is_final:
-            return False
+        is_leaving = is_deleting(copying.mirror) and not copying.is_final
         patch = adapter.forward(copying)
-        if patch is not None and not copying.is_final:
+        if patch is not None and not is_leaving and not copying.is_final:
             await worker.patch(adapter.resource, key_of(copying.mirror), patch)
         copied = adapter.copy(copying)
+        if is_leaving and (
+            copied.status is None or not await self._has_failed(worker, adapter, copying)
+        ):
+            return False
         if copied.status is not None and not self._is_spared(copying, copied):
             await self._write_status(adapter.resource, copying.job, copied.status)
         return copied.is_postponed
+
+    async def _has_failed(self, worker: Worker, adapter: Adapter, copying: Copying) -> bool:
+        """Whether a mirror that somebody deleted there has ended, as a job would that ran at home.
+        When its Workload was put out, or went, that was no end of the job.
+        """
+        mirror, workload = copying.mirror, copying.workload
+        if not adapter.has_ended(mirror, self._settings) or status.is_evicted(workload):
+            return False
+        # Workloads and jobs come by watches of their own: what is known of it may be older.
+        copy = await worker.read(kinds.WORKLOAD, key_of(workload))
+        return copy is not None and _runs_on(copy) and _made_at(copy) <= _made_at(mirror)
 
     def _is_spared(self, copying: Copying, copied: Copied) -> bool:
         """While much happens, a job that is let go in this moment is not told that it waits."""
@@ -238,6 +284,17 @@ def _timed(made: Object, now: str) -> Object:
         return made
     timed = [{"lastTransitionTime": now, **each} for each in conditions]
     return {**made, "conditions": timed}
+
+
+def _runs_on(copy: Object) -> bool:
+    """Whether it was never put out: it may have been admitted again since then."""
+    was_put_out = status.find_condition(copy, status.EVICTED) is not None
+    is_over = is_deleting(copy) or status.is_finished(copy)
+    return status.is_admitted(copy) and not was_put_out and not is_over
+
+
+def _made_at(obj: Object) -> str:
+    return str(obj["metadata"].get("creationTimestamp") or "")
 
 
 def was_there(copy: Object, kind: Resource, key: Key) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.support import shared_world
+from tests.scenarios.multikueue import test_reference_ray as reference
+from tests.support import ray, shared_world
 from tests.support.dispatching import job
-from tests.support.shared_world import SharedWorld, delete
+from tests.support.shared_world import SharedWorld, delete, for_queue
 
 from fleetqueue.kube.resources import key_of
 from fleetqueue.multikueue import kinds
@@ -20,7 +21,7 @@ AT_ONCE = "objectRetentionPolicies: {workloads: {afterFinished: 0s}}\n"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world() -> AsyncIterator[SharedWorld]:
-    async with shared_world.start(config=AT_ONCE, worker_config=AT_ONCE) as made:
+    async with shared_world.start(reference.RAY, config=AT_ONCE, worker_config=AT_ONCE) as made:
         yield made
 
 
@@ -42,6 +43,27 @@ async def test_a_job_runs_once_where_workers_keep_nothing_that_finished(world: S
     await world.passes(seconds=30)
 
     await _ran_once(world, "one")
+
+
+@pytest.mark.rule("FLOW-55", "IMP-13")
+async def test_a_ray_job_runs_once_too(world: SharedWorld) -> None:
+    await world.begin(workers={"worker1": "8", "worker2": "0"})
+    made = ray.ray_job_of(
+        ray.worker_group(),
+        name="one",
+        shutdownAfterJobFinishes=True,
+        submitterPodTemplate=reference.submitter(run_seconds="10"),
+    )
+    await world.submit(for_queue(made))
+    await world.passes(seconds=40)
+    kind = reference.KINDS["RayJob"]
+    ended = (await world.manager.get(kind, "one"))["status"]
+    await world.passes(minutes=2)
+
+    assert ended["jobDeploymentStatus"] == "Complete"
+    assert (await world.manager.get(kind, "one"))["status"] == ended
+    assert not await world.manager.workloads()
+    assert await world.is_clean()
 
 
 @pytest.mark.rule("LOST-4", "FLOW-52")

@@ -1,4 +1,4 @@
-"""What is copied from a mirror when its Workload has finished."""
+"""What is copied from a mirror that has ended, and which mirrors go."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -11,9 +11,10 @@ from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.base.leisure import AT_ONCE
 from fleetqueue.jobs.kinds.batch_job import JOB
-from fleetqueue.kube.resources import Object, Resource
+from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.resources import Object, Resource, key_of
 from fleetqueue.kube.sources import Listed
-from fleetqueue.multikueue.adapters import batch_job
+from fleetqueue.multikueue.adapters import batch_job, pod
 from fleetqueue.multikueue.mirroring import Mirroring
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -153,3 +154,112 @@ async def test_while_much_happens_a_job_that_is_let_go_is_not_told_that_it_waits
         )  # type: ignore[arg-type]  # fmt: skip
 
     assert len(manager.written) == count
+
+
+EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+
+
+def member(name: str, phase: str = "Running", **metadata: Any) -> Object:
+    """One of a group, and its mirror."""
+    labels = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
+    named = {"name": name, "namespace": "default", "uid": name, "resourceVersion": "1"}
+    made = {"metadata": {**named, "labels": labels, **metadata}, "status": {"phase": phase}}
+    return {"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": "n"}, **made}
+
+
+def group(*conditions: str, made_at: str = EARLY) -> Object:
+    """`Admitted`, `not Evicted`, and so on."""
+    metadata = {"name": "g", "namespace": "default", "creationTimestamp": made_at}
+    made: Object = {"metadata": metadata, "spec": {"podSets": [{"name": "role", "count": 2}]}}
+    for each in conditions:
+        type = each.removeprefix("not ")
+        made = status.with_condition(made, type, type == each, "Because", "", NOW)
+    return made
+
+
+@pytest.mark.rule("POD-3", "POD-6")
+@pytest.mark.parametrize(
+    ("copy", "is_told"),
+    [
+        pytest.param(group("Admitted"), True, id="somebody deleted it there"),
+        pytest.param(group("Admitted", "Evicted"), False, id="it was put out"),
+        pytest.param(group("Admitted", "not Evicted"), False, id="it was put out before"),
+        pytest.param(group("Admitted", "Finished"), False, id="its Workload tells the end"),
+        pytest.param(leaving(group("Admitted")), False, id="its Workload goes"),
+        pytest.param(None, False, id="its Workload is gone"),
+        pytest.param(group("Admitted", made_at=LATE), False, id="it is of an earlier run"),
+    ],
+)
+async def test_the_end_of_a_mirror_that_is_deleted_is_copied_while_its_workload_runs(
+    copy: Object | None, is_told: bool
+) -> None:
+    manager, mirror = Manager(), leaving(member("a", "Failed", creationTimestamp=EARLY))
+    mirroring = Mirroring(manager, Listed([]), SETTINGS_OF_MANAGER)  # type: ignore[arg-type]
+    await mirroring.sync(
+        Worker(mirror, copy), pod.adapter(), group("Admitted"), [member("a")], group("Admitted"),
+        makes=False, is_final=False,
+    )  # type: ignore[arg-type]  # fmt: skip
+    assert manager.written == ([{"phase": "Failed"}] if is_told else [])
+
+
+class Group(Manager):
+    """A manager that has these pods, of which its cache may know fewer."""
+
+    def __init__(self, *pods: str) -> None:
+        super().__init__()
+        self._pods = pods
+        self.client = self
+
+    async def get(self, kind: Resource, name: str, namespace: str) -> Object:
+        if name not in self._pods:
+            raise NotFound({})
+        return member(name)
+
+
+class GroupSite:
+    """A worker that has mirrors of these."""
+
+    def __init__(self, *mirrors: Object) -> None:
+        self._mirrors = {key_of(each): each for each in mirrors}
+        self.made: list[str] = []
+        self.deleted: list[str] = []
+
+    def mirror(self, kind: Resource, key: Key) -> Object | None:
+        return self._mirrors.get(key)
+
+    def mirrors_of(self, kind: Resource, workload: Key) -> list[Object]:
+        return list(self._mirrors.values())
+
+    async def create(self, obj: Object) -> None:
+        self.made.append(obj["metadata"]["name"])
+
+    async def delete(self, obj: Object, *_: Any) -> None:
+        self.deleted.append(obj["metadata"]["name"])
+
+
+A, B, C = member("a"), member("b"), member("c")
+
+
+@pytest.mark.rule("POD-5", "IMP-7")
+@pytest.mark.parametrize(
+    ("here", "known", "mirror", "made", "deleted"),
+    [
+        pytest.param("bc", [B, C], A, [], ["a"], id="it is gone here"),
+        pytest.param("abc", [B, C], A, [], [], id="our cache does not know it"),
+        pytest.param("abc", [leaving(A), B, C], A, [], [], id="it is about to go here"),
+        pytest.param("bc", [B, C], leaving(A), [], [], id="it goes there already"),
+        pytest.param("bc", [B, C], member("a", "Failed"), ["c"], [], id="it failed there"),
+        pytest.param("bc", [B, C], member("a", "Succeeded"), [], [], id="it succeeded there"),
+    ],
+)
+async def test_the_mirror_of_a_member_that_is_gone_makes_room_for_another(
+    here: str, known: list[Object], mirror: Object, made: list[str], deleted: list[str]
+) -> None:
+    site = GroupSite(mirror, B)
+    mirroring = Mirroring(Group(*here), Listed(known), SETTINGS_OF_MANAGER)  # type: ignore[arg-type]
+    is_postponed = await mirroring.sync(
+        site, pod.adapter(), group("Admitted"), [B, C], group("Admitted"),
+        makes=True, is_final=False,
+    )  # type: ignore[arg-type]  # fmt: skip
+    assert (site.made, site.deleted) == (made, deleted)
+    assert is_postponed is not bool(made)

@@ -89,5 +89,6 @@ def adapter() -> Adapter:
         copy=copy_status,
         has_ended=lambda mirror, settings: states.is_terminated(mirror),
         reset=reset,
+        has_place=states.counts,
         wakes=prebuilt_key,
     )

@@ -338,7 +338,9 @@ class DispatchController(Controller[Any]):
             nominate=nominate,
             components=components,
             components_wanted=wanted,
-            is_activity_mirrored=any(adapter.reset(job) is not None for job in subject.jobs),
+            is_activity_mirrored=any(
+                adapter.without_run(job, self._settings) is not None for job in subject.jobs
+            ),
             is_held=any(map(adapter.is_held, subject.jobs)),
             runs_here=self._runs_here(subject),
             holder=self._holder(subject),

@@ -262,6 +262,18 @@ def test_the_activity_of_a_lost_worker_can_be_taken_back(example: Example) -> No
     assert adapter.reset(made) is None
 
 
+@pytest.mark.rule("IMP-13", "FLOW-55")
+@pytest.mark.parametrize("example", EXAMPLES, ids=IDS)
+def test_the_end_of_a_job_is_not_taken_back(example: Example) -> None:
+    """Whatever it still tells of a run."""
+    adapter = KNOWN[example.framework]
+    running = {**handed_example(example), "status": example.running}
+    assert adapter.without_run(running, SETTINGS) == adapter.reset(running)
+    if example.done is not None:
+        ended = {**running, "status": {**example.running, **example.done}}
+        assert adapter.without_run(ended, SETTINGS) is None
+
+
 @pytest.mark.rule("IMP-13")
 def test_a_job_that_was_stopped_without_its_worker_says_that_it_is_suspended() -> None:
     resumed = {**SUSPENDED, "status": "False"}
