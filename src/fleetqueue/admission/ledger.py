@@ -22,6 +22,7 @@ from fleetqueue.admission.workload_book import WorkloadBook
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing.amounts import Requests
+from fleetqueue.queueing.plan import Admit
 from fleetqueue.queueing.queues import Counts, Requeue
 from fleetqueue.queueing.reading import ReadingRules
 from fleetqueue.queueing.settings import Settings
@@ -64,7 +65,7 @@ class Ledger(WorkloadBook):
         key = key_of(obj)
         old = self._note(key, obj)
         if old is not None and local_queue_of(old) != local_queue_of(obj):
-            self._dequeue(key)
+            self._withdraw(key)
         self._place(key, obj)
 
     def remove_workload(self, key: Key) -> None:
@@ -134,11 +135,10 @@ class Ledger(WorkloadBook):
 
     def _enqueue(self, key: Key, obj: Json) -> None:
         name = self._queue_for(obj)
-        if name is None:
-            self._dequeue(key)
-            return
         if self._waits_in.get(key, name) != name:
-            self._dequeue(key)
+            self._withdraw(key)
+        if name is None:
+            return
         queue = self.pending[name]
         before, workload = queue.get(key), self.read(obj)
         self._waits_in[key] = name
@@ -157,12 +157,16 @@ class Ledger(WorkloadBook):
                 self._work()
         return name
 
-    def _leave(self, key: Key) -> None:
-        self._release(key)
-        self._readings.pop(key, None)
+    def _withdraw(self, key: Key) -> None:
+        """It waits there no longer, and holds nobody up."""
         name = self._dequeue(key)
         if name is not None:
             self.unpark_later(name)
+
+    def _leave(self, key: Key) -> None:
+        self._release(key)
+        self._readings.pop(key, None)
+        self._withdraw(key)
         for listener in self.on_gone:
             listener(key)
 
@@ -205,6 +209,18 @@ class Ledger(WorkloadBook):
         if self.usage is not None and is_new:
             self.usage.reserve(workload, self._covered(workload.cluster_queue))
 
+    def has_room_for(self, decision: Admit) -> bool:
+        """Whether it waits for what was decided, in a queue that admits, and still fits."""
+        tried, name = decision.workload, decision.workload.cluster_queue
+        obj = self._objects.get(tried.key)
+        if obj is None or self._waits_in.get(tried.key) != name or not self.is_active(name):
+            return False
+        replaced, assignment = decision.replaced, decision.assignment
+        is_gone = replaced is not None and self.state.holder(replaced.key) is None
+        wanted = assignment.usage() if is_gone else assignment.charge()
+        is_same = (obj["metadata"].get("generation") or 0) == tried.generation
+        return is_same and self.state.node(name).fits(wanted)
+
     def begin_evicting(self, key: Key) -> None:
         """A write that says so is under way; until it is answered nobody need ask for it again."""
         self._evicting.add(key)
@@ -246,7 +262,7 @@ class Ledger(WorkloadBook):
             return False
         queue = self.pending[name]
         if not self._may_wait(obj) or self._queue_for(obj) != name:
-            self._dequeue(key)
+            self._withdraw(key)
             return False
         is_news = has_more_flavors or queue.was_unparked or may_do_better
         at_once = queue.requeue(
@@ -372,6 +388,8 @@ class Ledger(WorkloadBook):
         queue = None if known is None else self.pending.get(known.cluster_queue)
         if queue is not None and queue.shares is self.state.share_of:
             queue.reorder()
+            self._turns.give(queue.name)
+            self._work()
 
     def _covered(self, queue: str) -> frozenset[str] | None:
         """The resources that count; None: all."""

@@ -11,6 +11,7 @@ from fleetqueue.admission import activity
 from fleetqueue.admission.activity import Activity, Known
 from fleetqueue.api.meta import Key
 from fleetqueue.queueing import reading_queues
+from fleetqueue.queueing.model import ClusterQueue
 from fleetqueue.queueing.queues import PendingQueue
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.state import State
@@ -77,6 +78,7 @@ class QueueBook(ABC):
         if obj["metadata"].get("deletionTimestamp"):
             self.terminating.add(queue.name)
         if is_changed:
+            self._unpark_left(queue)
             self.state.put_queue(queue)
             self._follow_strategy(queue.name, queue.strategy == "StrictFIFO")
         if is_new:
@@ -123,6 +125,7 @@ class QueueBook(ABC):
     def put_cohort(self, obj: Json) -> None:
         cohort = reading_queues.read_cohort(obj)
         if self.state.cohorts.get(cohort.name) != cohort:
+            self._unpark_cohort(cohort.name)
             self.state.put_cohort(cohort)
             self._unpark_cohort(cohort.name)
 
@@ -181,6 +184,12 @@ class QueueBook(ABC):
             queue = self.pending[name] = PendingQueue(name, hashes_equivalents=hashes)
         queue.is_strict = is_strict
         queue.shares = self.state.share_of if self.state.queues[name].is_usage_based else {}
+
+    def _unpark_left(self, queue: ClusterQueue) -> None:
+        """Those that it shares quota with no longer."""
+        before = self.state.queues.get(queue.name)
+        if before is not None and before.cohort != queue.cohort:
+            self._unpark_cohort(before.cohort)
 
     def _unpark_cohort(self, name: str) -> None:
         node = self.state.tree.cohorts.get(name)

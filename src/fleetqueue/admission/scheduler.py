@@ -185,11 +185,18 @@ class Scheduler:
 
     async def _carry_out(self, plan: Plan) -> None:
         self._is_moving = any(map(_moves, plan.decisions))
+        is_late = False
         for decision in plan.decisions:
             key = decision.workload.key
             if not self._is_there(decision.workload):
                 continue
             self.verdicts[key] = decision
+            if isinstance(decision, Admit):
+                is_late |= await self._await_others(decision)
+            if is_late and not self._still_holds(decision):
+                self.verdicts.pop(key, None)
+                self._ledger.requeue(key, Requeue.FAILED_AFTER_NOMINATION, may_do_better=True)
+                continue
             try:
                 await self._do(key, decision)
             except Exception as error:
@@ -202,12 +209,18 @@ class Scheduler:
         obj = self._ledger.workload(workload.key)
         return obj is not None and uid_of(obj) == workload.uid
 
+    def _still_holds(self, decision: Decision) -> bool:
+        """Whether it can be carried out after others got their pods ready. Who goes or moves for
+        somebody is decided anew, and so are places.
+        """
+        if isinstance(decision, Admit):
+            return self._is_there(decision.workload) and self._ledger.has_room_for(decision)
+        return isinstance(decision, Wait)
+
     async def _do(self, key: Key, decision: Decision) -> None:
         match decision:
             case Admit():
-                await self._await_others(decision)
-                if self._is_there(decision.workload):
-                    self._admit(decision)
+                self._admit(decision)
             case Wait():
                 self._wait(decision)
             case Preempt():
@@ -284,16 +297,23 @@ class Scheduler:
         await self._writer.evict(decision.target.key, "FlavorMigration", decision.message)
         await self._writer.wait(decision.wait)
 
-    async def _await_others(self, decision: Admit) -> None:
-        """Where one workload at a time may get its pods ready."""
+    async def _await_others(self, decision: Admit) -> bool:
+        """Where one workload at a time may get its pods ready. Whether there was anybody; who waits
+        for a place gets it meanwhile.
+        """
         if not self._ledger.settings.blocks_admission or not self._ledger.unready:
-            return
+            return False
         reason = "WaitingForPodsReady" if self._ledger.settings.explains_waiting else "Waiting"
         wait = Wait(decision.workload, reason, WAITS_FOR_PODS, Requeue.GENERIC)
         self._start(self._writer.wait(wait))
         while self._ledger.unready:
             await self._wake.wait()
             self._wake.clear()
+            passes, is_moving = self._second_passes(), self._is_moving
+            if passes:
+                await self._carry_out(self._decide(passes))
+                self._is_moving = is_moving
+        return True
 
     # Work under way
 

@@ -90,13 +90,10 @@ class Writer:
     async def _reserve(self, decision: Admit, now: datetime) -> Json | None:
         """The workload with its quota; None: it may not have it, or the server refused."""
         queue = self._ledger.state.queues.get(decision.held.cluster_queue)
-        generation = None
         await self._await_checks(decision.workload.key, queue)
         for _ in range(TRIES_MAX):
             obj = self._ledger.workload(decision.workload.key)
-            if obj is None or queue is None or not _is_still(obj, decision.workload.uid):
-                return None
-            if generation is not None and obj["metadata"].get("generation") != generation:
+            if obj is None or queue is None or not _is_still(obj, decision.workload):
                 return None
             made = self._with_quota(obj, decision, queue, now)
             if await self._apply(made):
@@ -104,7 +101,6 @@ class Writer:
             # Somebody else's status came first: what was decided holds while the spec does.
             if self._ledger.workload(decision.workload.key) is obj:
                 return None
-            generation = obj["metadata"].get("generation")
         return None
 
     def _with_quota(self, obj: Json, decision: Admit, queue: ClusterQueue, now: datetime) -> Json:
@@ -361,7 +357,9 @@ def _waits(obj: Json) -> bool:
     return not status.has_quota(obj) and not status.is_finished(obj)
 
 
-def _is_still(obj: Json, uid: str) -> bool:
-    """Whether it is the workload that was tried, and may have quota."""
-    is_same = obj["metadata"]["uid"] == uid and not status.has_quota(obj)
+def _is_still(obj: Json, tried: Workload) -> bool:
+    """Whether it is the workload that was tried, asks for the same, and may have quota."""
+    metadata = obj["metadata"]
+    told = (metadata["uid"], metadata.get("generation") or 0)
+    is_same = told == (tried.uid, tried.generation) and not status.has_quota(obj)
     return is_same and status.is_active(obj) and not status.is_finished(obj)

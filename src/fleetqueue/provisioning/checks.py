@@ -50,6 +50,8 @@ def judge(
             return check
         return _again(check, config, attempt, expired, "Retrying after booking expired: ", now)
     if provisioned := true("Provisioned"):
+        if check["state"] == "Ready":
+            return check
         updates = [_update(name, request, config) for each in sets for name in each.members[:1]]
         text = provisioned.get("message") or ""
         return with_state(check, "Ready", text, now, podSetUpdates=updates)
