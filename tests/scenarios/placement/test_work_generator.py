@@ -1,6 +1,7 @@
 """Works: written once, taken away with their binding, and what their members say of them."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from tests.support import placing
 from tests.support.placing import IMMEDIATE, World
 
 from fleetqueue.fleet import kinds
+from fleetqueue.fleet.hub import work_generator
+from fleetqueue.fleet.hub.pacing import Turns
 from fleetqueue.fleet.kinds import CLUSTER_SCOPE, NAMESPACED
 from fleetqueue.kube.client import Client
 from fleetqueue.kube.cluster import Cluster
@@ -18,6 +21,7 @@ from fleetqueue.testing import Fleet, config_map, named, namespace
 GROUP = "placement.kubernetes-fleet.io/v1beta1"
 JOBS = Resource("batch", "v1", "jobs", "Job")
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+TEMPLATES = Resource("", "v1", "podtemplates", "PodTemplate")
 PAIR = ("cluster-1", "cluster-2")
 
 
@@ -153,6 +157,50 @@ async def test_works_are_written_once_and_go_with_their_binding(fleet: Fleet) ->
     assert await world.hub.all(kinds.WORK) == []
     assert await world.hub.all(CLUSTER_SCOPE.binding) == []
     assert await member.find(CONFIG_MAPS, "conf", "web") is None
+
+
+def template(value: str) -> Object:
+    """Of a kind that nobody can tell to be available: a wait stands for that."""
+    pods = {"metadata": {"labels": {"v": value}}, "spec": job()["spec"]["template"]["spec"]}
+    return named("PodTemplate", "v1", "t", "web", template=pods)
+
+
+async def templates(world: World) -> list[str]:
+    """The value that each member has."""
+    found = [await each.get(TEMPLATES, "t", "web") for each in world.members.values()]
+    return [each["template"]["metadata"]["labels"]["v"] for each in found]
+
+
+@pytest.mark.rule("ROLL-4", "ROLL-7")
+async def test_a_hub_too_busy_to_tell_what_is_under_way_waits_between_clusters_all_the_same(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = partial(Turns, at_once=0, per_second=0.01)
+    monkeypatch.setattr(work_generator, "Turns", busy)
+    world = await placing.start(fleet)
+    await world.hub.create(namespace("web"), template("1"))
+    rolling = {"maxUnavailable": 1, "maxSurge": 1, "unavailablePeriodSeconds": 60}
+    await world.hub.create(placement(rollingUpdate=rolling))
+    await world.passes(seconds=200)
+    await world.hub.client.patch(TEMPLATES, "t", {"template": template("2")["template"]}, "web")
+    for updated in (1, 2, 3):
+        await world.passes(seconds=10)
+        assert (await templates(world)).count("2") == updated
+        await world.passes(seconds=52)
+
+
+@pytest.mark.rule("ROLL-4", "ROLL-7")
+async def test_a_new_policy_does_not_make_clusters_wait_that_get_nothing_new(fleet: Fleet) -> None:
+    world = await placing.start(fleet)
+    await world.hub.create(namespace("web"), template("1"))
+    made = placement(rollingUpdate={"maxUnavailable": 1, "unavailablePeriodSeconds": 60})
+    made["spec"]["policy"] = {"placementType": "PickFixed", "clusterNames": [*world.members]}
+    await world.hub.create(made)
+    await world.passes(seconds=200)
+    fewer = {"spec": {"policy": {"clusterNames": list(PAIR)}}}
+    await world.hub.client.patch(CLUSTER_SCOPE.placement, "p", fewer)
+    await world.passes(seconds=10)
+    assert len(await world.hub.all(kinds.WORK)) == 2
 
 
 @pytest.mark.rule("ENV-1")

@@ -22,6 +22,11 @@ ASPECTS = (
     PlacementAspect.DIFF_REPORTED,
 )
 """What is said here, in order; a condition of another type is not touched."""
+_MEMBERS_WORD = (
+    PlacementAspect.APPLIED,
+    PlacementAspect.AVAILABLE,
+    PlacementAspect.DIFF_REPORTED,
+)
 NOT_TRACKABLE = "WorkNotTrackable"
 NOT_YET = "ManifestNotAvailableYet"
 NOT_OVERRIDDEN = "Failed to apply the override rules on the resources: "
@@ -51,6 +56,8 @@ class Sync:
     problem: str = ""
     has_changed: bool = False
     """Works were made or changed just now."""
+    is_same: bool = False
+    """The Works are known to be those that the binding last spoke of."""
     back_report: Told | None = None
     """Whether statuses went back to the original objects, where the placement asks for that."""
 
@@ -80,6 +87,8 @@ def status(
     told = list(_told(binding, sync, ordered, wording))
     generation = int(binding["metadata"].get("generation") or 0)
     found = present.get("conditions") or []
+    if not sync.is_same:
+        found = [each for each in found if not _is_outdated(each, generation)]
     extra = [] if sync.back_report is None else [sync.back_report]
     said = {each.type for each in (*told, *extra)}
     mine = (*ASPECTS, back_reporting.CONDITION)
@@ -216,6 +225,12 @@ def _current(work: Json, aspect: str) -> Json | None:
         return None
     generation = work["metadata"].get("generation") or 0
     return found if (found.get("observedGeneration") or 0) == generation else None
+
+
+def _is_outdated(condition: Json, generation: int) -> bool:
+    """Word of a member on other Works: what is said of these begins now, even if it is the same."""
+    is_current = (condition.get("observedGeneration") or 0) == generation
+    return condition["type"] in _MEMBERS_WORD and not is_current
 
 
 def _is_unknown(found: Json | None) -> bool:

@@ -93,6 +93,8 @@ class WorkGenerator(Controller[Any]):
         self._kinds = KnownKinds(cluster)
         self._writer = WorkWriter(cluster)
         self._turns = Turns(cluster.clock)
+        self._told: set[Key] = set()
+        """Bindings that have spoken of their Works as these are now."""
         self._reporter = BackReporter(cluster)
         self._settings = settings
         snapshot_lookup.follow(cluster, self.scope)
@@ -138,6 +140,7 @@ class WorkGenerator(Controller[Any]):
 
     async def gone(self, key: Key, /) -> Result:
         self._turns.give_back(key)
+        self._told.discard(key)
         return DONE
 
     # Deletion
@@ -258,17 +261,19 @@ class WorkGenerator(Controller[Any]):
 
     async def _tell(self, binding: Object, delivered: Delivered) -> timedelta | None:
         """How long until there is more to say, or its turn comes; None where all is said."""
-        placement, found = self._placement(binding), delivered.works
+        placement, found, key = self._placement(binding), delivered.works, key_of(binding)
+        if delivered.sync.has_changed or delivered.error is not None:
+            self._told.discard(key)
         back = await self._reporter.report(placement, binding, found)
         now = self._cluster.clock.now()
-        sync = replace(delivered.sync, back_report=back)
+        sync = replace(delivered.sync, back_report=back, is_same=key in self._told)
         begun = _with_start(binding, now)
         told = binding_status.status(begun, sync, found, now, self._wording(placement))
-        key = key_of(binding)
         has_failed = back is not None and back.reason == back_reporting.FAILED
         after = REPORT_WAIT if has_failed else None
         if told == (binding.get("status") or {}):
             self._turns.give_back(key)
+            self._told.add(key)
             return after
         if binding_status.is_under_way(told) and (seconds := self._turns.wait(key)):
             return timedelta(seconds=seconds)
@@ -277,6 +282,7 @@ class WorkGenerator(Controller[Any]):
             {**binding, "status": told}, subresource="status", resource=self.scope.binding
         )
         self._cluster.accept(written)
+        self._told.add(key)
         return after
 
     # What belongs together

@@ -188,6 +188,26 @@ def test_a_status_that_says_the_same_is_equal() -> None:
     assert binding_status.status({**binding(), "status": first}, Sync(), works, later) == first
 
 
+@pytest.mark.rule("ROLL-4")
+@pytest.mark.parametrize(
+    ("generation", "is_same", "is_old"),
+    [(3, False, True), (2, False, False), (2, True, True)],
+    ids=["of this generation", "of another one", "of another one, on the same Works"],
+)
+def test_word_on_other_works_lends_no_time(generation: int, is_same: bool, is_old: bool) -> None:
+    first = binding_status.status(binding(), Sync(), [work("a", APPLIED, UNTRACKED)], NOW)
+    for each in first["conditions"]:
+        each["observedGeneration"] = generation
+    later, before = NOW.replace(year=2027), {**binding(), "status": first}
+    sync, works = Sync(is_same=is_same), [work("a", APPLIED, UNTRACKED)]
+    status = binding_status.status(before, sync, works, later)
+    assert said(status) == said(first)
+    times = {each["type"]: each.get("lastTransitionTime") for each in status["conditions"]}
+    year = "2026" if is_old else "2027"
+    assert times["Applied"] == times["Available"] == f"{year}-01-01T00:00:00Z"
+    assert times["WorkSynchronized"] == "2026-01-01T00:00:00Z", "the hub's own word"
+
+
 def test_what_went_wrong_before_is_remembered() -> None:
     for sync in (Sync(override_problem="x"), Sync(problem="y"), Sync()):
         status = binding_status.status(binding(), sync, [work("a")], NOW)
