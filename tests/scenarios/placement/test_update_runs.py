@@ -423,3 +423,37 @@ async def test_a_run_ends_where_what_it_rests_on_changes(fleet: Fleet) -> None:
         "cannot continue the updateRun: failed to validate the updateRun: the applyStrategy in the"
         " updateRun is outdated,"
     )
+
+
+@pytest.mark.rule("RUN-13")
+async def test_a_cluster_is_not_updated_while_what_it_needs_waits_for_its_namesake(
+    fleet: Fleet,
+) -> None:
+    def envelope(value: str) -> Object:
+        inner = {"one.yaml": config_map("wrapped", {"a": value}, namespace="web")}
+        kind = kinds.ENVELOPE
+        return named(kind.kind, kind.api_version, "narrow", "web", data=inner)
+
+    world = await staged_world(fleet, members=1)
+    await world.hub.create(envelope("1"), strategy(stage("canary")), placement())
+    await world.settle()
+    await world.hub.create(run("first", state="Run"))
+    await world.passes(seconds=20)
+    member = world.members["cluster-1"]
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await member.client.patch(CONFIG_MAPS, "wrapped", held, "web")
+    await world.hub.client.delete(kinds.ENVELOPE, "narrow", "web")
+    await world.settle()
+    await world.hub.create(run("second", state="Run"))
+    await world.passes(seconds=20)
+    await world.hub.create(envelope("2"))
+    await world.settle()
+    await world.hub.create(run("third", state="Run"))
+    await world.passes(seconds=20)
+    assert "Succeeded" not in await told(world, "third")
+
+    free = {"metadata": {"finalizers": None}}
+    await member.client.patch(CONFIG_MAPS, "wrapped", free, "web")
+    await world.passes(seconds=60)
+    assert (await told(world, "third"))["Succeeded"]["status"] == "True"
+    assert (await member.get(CONFIG_MAPS, "wrapped", "web"))["data"] == {"a": "2"}

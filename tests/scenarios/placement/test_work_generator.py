@@ -273,6 +273,45 @@ async def test_what_envelopes_hold_is_delivered_and_what_they_may_not_hold_is_to
     )
 
 
+def envelope(value: str) -> Object:
+    inner = config_map("wrapped", {"a": value}, namespace="web")
+    return named("ResourceEnvelope", GROUP, "narrow", "web", data={"one.yaml": inner})
+
+
+@pytest.mark.rule("GEN-5", "GEN-7")
+async def test_a_work_that_waits_for_the_end_of_its_namesake_is_not_delivered(
+    fleet: Fleet,
+) -> None:
+    world = await placing.start(fleet, members=("cluster-1",))
+    await with_namespace(world)
+    await world.hub.create(envelope("1"), placement())
+    await world.settle()
+    member = world.members["cluster-1"]
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await member.client.patch(CONFIG_MAPS, "wrapped", held, "web")
+    await world.hub.client.delete(kinds.ENVELOPE, "narrow", "web")
+    await world.settle()
+    assert (await conditions(world))["Available"]["status"] == "True"
+
+    await world.hub.create(envelope("2"))
+    await world.passes(seconds=60)
+    found = await conditions(world)
+    [waiting] = [
+        each["metadata"]["name"]
+        for each in await world.hub.all(kinds.WORK)
+        if each["metadata"].get("deletionTimestamp")
+    ]
+    told = found["Applied"]["status"], found["Applied"]["message"]
+    assert told == ("Unknown", f"Work object {waiting} has not yet completed the apply op")
+    assert "Available" not in found
+
+    free = {"metadata": {"finalizers": None}}
+    await member.client.patch(CONFIG_MAPS, "wrapped", free, "web")
+    await world.passes(seconds=60)
+    assert (await member.get(CONFIG_MAPS, "wrapped", "web"))["data"] == {"a": "2"}
+    assert (await conditions(world))["Available"]["status"] == "True"
+
+
 async def test_an_edited_snapshot_of_a_namespace_delivers_nothing_beyond_it(fleet: Fleet) -> None:
     world = await placing.start(fleet, members=("cluster-1",))
     await world.hub.create(namespace("web"), job())

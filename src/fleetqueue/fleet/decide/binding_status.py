@@ -3,7 +3,7 @@ member made of them; and the objects that failed, drifted or differ.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -58,6 +58,8 @@ class Sync:
     """Works were made or changed just now."""
     is_same: bool = False
     """The Works are known to be those that the binding last spoke of."""
+    awaited: frozenset[str] = frozenset()
+    """The names of Works that are needed, and not there: others that go still have them."""
     back_report: Told | None = None
     """Whether statuses went back to the original objects, where the placement asks for that."""
 
@@ -80,11 +82,11 @@ def status(
 ) -> Json:
     """The whole status as it should be; equal to the present one where nothing is new."""
     present: Json = binding.get("status") or {}
-    ordered = sorted(
-        (each for each in works if not each["metadata"].get("deletionTimestamp")),
-        key=lambda work: str(work["metadata"]["name"]),
-    )
-    told = list(_told(binding, sync, ordered, wording))
+    ordered = sorted(works, key=_name)
+    staying = [each for each in ordered if not each["metadata"].get("deletionTimestamp")]
+    if not staying:
+        sync = replace(sync, awaited=sync.awaited.union(map(_name, ordered)))
+    told = list(_told(binding, sync, staying, wording))
     generation = int(binding["metadata"].get("generation") or 0)
     found = present.get("conditions") or []
     if not sync.is_same:
@@ -99,7 +101,7 @@ def status(
         )
         found = conditions.put(found, made)
     rest = {name: value for name, value in present.items() if name not in (*_LISTS, "conditions")}
-    return {**rest, "conditions": found, **_lists(told, ordered)}
+    return {**rest, "conditions": found, **_lists(told, sync, staying)}
 
 
 def is_under_way(status: Json) -> bool:
@@ -131,12 +133,12 @@ def _told(binding: Json, sync: Sync, works: Sequence[Json], wording: Wording) ->
         return
     announces = wording.announces and sync.has_changed
     if _is_report(binding):
-        yield _diff_announced() if announces else _diff_reported(works)
+        yield _diff_announced() if announces else _diff_reported(works, sync)
         return
     if announces:
         yield _apply_announced()
         return
-    yield (applied := _applied(works, wording))
+    yield (applied := _applied(works, sync, wording))
     if applied.is_true:
         yield _available(works)
 
@@ -173,9 +175,9 @@ def _diff_announced() -> Told:
     return Told(PlacementAspect.DIFF_REPORTED, conditions.FALSE, "DiffReportInProgress", text)
 
 
-def _applied(works: Sequence[Json], wording: Wording) -> Told:
+def _applied(works: Sequence[Json], sync: Sync, wording: Wording) -> Told:
     aspect, reason = PlacementAspect.APPLIED, "NotAllWorkHaveBeenApplied"
-    if late := _first(works, aspect, _is_unknown):
+    if late := _late(works, aspect, sync):
         text = f"Work object {late} has not yet completed the apply op"
         return Told(aspect, wording.in_progress, reason, text)
     if failed := _first(works, aspect, _is_false):
@@ -200,9 +202,9 @@ def _available(works: Sequence[Json]) -> Told:
     return Told(aspect, conditions.TRUE, "AllWorkAreAvailable", text)
 
 
-def _diff_reported(works: Sequence[Json]) -> Told:
+def _diff_reported(works: Sequence[Json], sync: Sync) -> Told:
     aspect, reason = PlacementAspect.DIFF_REPORTED, "NotAllWorkHaveDiffReported"
-    if late := _first(works, aspect, _is_unknown):
+    if late := _late(works, aspect, sync):
         text = f"Work object {late} has not yet completed diff reporting"
         return Told(aspect, conditions.FALSE, reason, text)
     if failed := _first(works, aspect, _is_false):
@@ -212,10 +214,20 @@ def _diff_reported(works: Sequence[Json]) -> Told:
     return Told(aspect, conditions.TRUE, "AllWorkHaveDiffReported", text)
 
 
+def _late(works: Sequence[Json], aspect: str, sync: Sync) -> str:
+    """The lowest name of a Work that is not there, or of which the member has said nothing yet."""
+    found = _first(works, aspect, _is_unknown)
+    return min(sync.awaited | {found} if found else sync.awaited, default="")
+
+
 def _first(works: Sequence[Json], aspect: str, is_so: Callable[[Json | None], bool]) -> str:
     """The lowest name of a Work of which that is so; "" where there is none."""
     found = (work for work in works if is_so(_current(work, aspect)))
-    return next((str(work["metadata"]["name"]) for work in found), "")
+    return next(map(_name, found), "")
+
+
+def _name(work: Json) -> str:
+    return str(work["metadata"]["name"])
 
 
 def _current(work: Json, aspect: str) -> Json | None:
@@ -253,12 +265,12 @@ def _is_report(binding: Json) -> bool:
 # The objects in trouble
 
 
-def _lists(told: Sequence[Told], works: Sequence[Json]) -> Json:
+def _lists(told: Sequence[Told], sync: Sync, works: Sequence[Json]) -> Json:
     last = told[-1]
     shown: dict[str, list[Json]] = {}
     match last.type:
         case PlacementAspect.APPLIED if last.status == conditions.FALSE:
-            if not _first(works, last.type, _is_unknown):
+            if not _late(works, last.type, sync):
                 shown["failedPlacements"] = _failed(works)
                 shown["driftedPlacements"] = _drifted(works)
                 shown["diffedPlacements"] = _diffed(works)

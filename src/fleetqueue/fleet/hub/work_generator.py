@@ -211,10 +211,11 @@ class WorkGenerator(Controller[Any]):
             if _is_namespace_ending(error):
                 return None
             return Delivered(Sync(problem=str(error)), existing, error=error)
-        names = {each["metadata"]["name"] for each in wanted}
+        names = {key_of(each).name for each in wanted}
         present = [each for each in self._existing(binding) if key_of(each).name in names]
-        after = NAME_WAIT if changes.awaited else None
-        return Delivered(Sync(has_changed=has_changed), present, after)
+        staying = {key_of(each).name for each in present if not finalizers.is_deleting(each)}
+        sync = Sync(has_changed=has_changed, awaited=frozenset(names - staying))
+        return Delivered(sync, present, NAME_WAIT if changes.awaited else None)
 
     def _shards(self, binding: Object) -> list[Object]:
         name, key = bindings.resource_snapshot(binding), key_of(binding)

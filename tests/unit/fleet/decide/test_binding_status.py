@@ -331,6 +331,42 @@ def test_works_on_their_way_out_do_not_count() -> None:
     assert said(status)[-1] == "Available=True/AllWorkAreAvailable"
 
 
+@pytest.mark.rule("GEN-5", "GEN-7", "GEN-8")
+@pytest.mark.parametrize(("wording", "waiting"), [(PLAIN, "Unknown"), (COMPATIBLE, "False")])
+def test_works_that_are_awaited_are_not_applied(wording: Wording, waiting: str) -> None:
+    failed = work("b", NOT_APPLIED, manifests=MANIFESTS)
+    for works, names, late in (
+        ([work("b", APPLIED, AVAILABLE)], "c", "c"),
+        ([failed], "dc", "c"),
+        ([work("b")], "c", "b"),
+        ([], "c", "c"),
+    ):
+        sync = Sync(awaited=frozenset(names))
+        status = binding_status.status(binding(), sync, works, NOW, wording)
+        assert said(status) == [*FINE, f"Applied={waiting}/NotAllWorkHaveBeenApplied"]
+        assert message(status) == f"Work object {late} has not yet completed the apply op"
+        assert list(status) == ["conditions"]
+
+
+@pytest.mark.rule("GEN-5", "GEN-7")
+def test_works_that_are_awaited_have_reported_nothing() -> None:
+    report = binding(applyStrategy={"type": "ReportDiff"})
+    done = work("b", REPORTED, manifests=MANIFESTS)
+    status = binding_status.status(report, Sync(awaited=frozenset("dc")), [done], NOW)
+    assert said(status) == [*FINE, "DiffReported=False/NotAllWorkHaveDiffReported"]
+    assert message(status) == "Work object c has not yet completed diff reporting"
+    assert list(status) == ["conditions"]
+
+
+@pytest.mark.rule("GEN-5")
+def test_where_all_works_are_on_their_way_out_nothing_is_applied() -> None:
+    leaving = [work(name, APPLIED, AVAILABLE) for name in "ba"]
+    for each in leaving:
+        each["metadata"]["deletionTimestamp"] = OLD
+    status = binding_status.status(binding(), Sync(), leaving, NOW)
+    assert message(status) == "Work object a has not yet completed the apply op"
+
+
 @pytest.mark.rule("KJ-6")
 def test_whether_statuses_go_back_is_told_beside_the_rest() -> None:
     back = Told("StatusBackReported", "False", "BackReportingRefused", "why")
