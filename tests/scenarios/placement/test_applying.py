@@ -367,6 +367,50 @@ async def test_server_side_apply_yields_to_other_managers_unless_forced(fleet: F
     assert (await delivery.member.get(CONFIG_MAPS, "conf", "app"))["data"] == {"a": "2"}
 
 
+@pytest.mark.rule("APPLY-21")
+@pytest.mark.parametrize("first", ["ClientSideApply", "ServerSideApply"])
+@pytest.mark.parametrize("when", ["Always", "IfNotDrifted"])
+async def test_what_the_hub_removed_is_removed_by_server_side_apply(
+    fleet: Fleet, first: str, when: str
+) -> None:
+    delivery = await delivering.start(fleet)
+    spec = strategy(type="ServerSideApply", whenToApply=when)
+    await delivery.send(config_map(a="1", b="1"), **strategy(type=first, whenToApply=when))
+    others = {"data": {"theirs": "1"}}
+    await delivery.member.client.patch(CONFIG_MAPS, "conf", others, "app")
+    if first != "ServerSideApply":
+        await delivery.change(config_map(a="1", b="1"), **spec)
+    work = await delivery.change(config_map(a="2"), **spec)
+    assert of_manifest(work)[0] == ("Applied", "True", "Applied")
+    found = await delivery.member.get(CONFIG_MAPS, "conf", "app")
+    assert found["data"] == {"a": "2", "theirs": "1"}
+    entries = [
+        (each["operation"], each.get("subresource"))
+        for each in found["metadata"]["managedFields"]
+        if each["manager"] == labels.WORK_APPLIER_MANAGER
+    ]
+    assert entries == [("Apply", None)]
+
+
+@pytest.mark.rule("APPLY-21", "APPLY-23")
+async def test_what_the_server_filled_in_stays_under_server_side_apply(fleet: Fleet) -> None:
+    delivery = await delivering.start(fleet)
+    spec = strategy(type="ServerSideApply")
+    services = Resource("", "v1", "services", "Service")
+    ports = {"ports": [{"port": 80}], "selector": {"app": "web"}}
+    service = {"apiVersion": "v1", "kind": "Service", "spec": ports,
+               "metadata": {"name": "web", "namespace": "app"}}  # fmt: skip
+    await delivery.send(deployment(), service, **spec)
+    made = (delivering.DEPLOYMENTS, services)
+    before = [(await delivery.member.get(kind, "web", "app"))["spec"] for kind in made]
+    labelled = [{**each, "metadata": {**each["metadata"], "labels": {"new": "1"}}}
+                for each in (deployment(), service)]  # fmt: skip
+    await delivery.change(*labelled, **spec)
+    found = [await delivery.member.get(kind, "web", "app") for kind in made]
+    assert [each["metadata"]["labels"] for each in found] == [{"new": "1"}] * 2
+    assert [each["spec"] for each in found] == before
+
+
 @pytest.mark.rule("APPLY-16")
 async def test_what_the_member_refuses_is_told(fleet: Fleet) -> None:
     delivery = await delivering.start(fleet)

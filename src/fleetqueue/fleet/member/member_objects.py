@@ -8,7 +8,13 @@ from typing import Any
 from fleetqueue.api.fleet import labels
 from fleetqueue.api.meta import Key
 from fleetqueue.errors import ClusterError
-from fleetqueue.fleet.decide.delivery import forms, merge_keys, ownership, three_way
+from fleetqueue.fleet.decide.delivery import (
+    forms,
+    managed_fields,
+    merge_keys,
+    ownership,
+    three_way,
+)
 from fleetqueue.fleet.decide.delivery.manifests import Identity
 from fleetqueue.fleet.member.following import Following
 from fleetqueue.kube.calls import PatchType
@@ -88,11 +94,25 @@ class MemberObjects:
         self, resource: Resource, live: Object, wanted: Object, *, forces: bool, is_locked: bool
     ) -> Object:
         """On the server; where nobody else has a say in the object, there is nobody to ask."""
+        live = await self._folded(resource, live)
         if is_locked:
             metadata = {**wanted["metadata"], "resourceVersion": version_of(live)}
             wanted = {**wanted, "metadata": metadata}
         force = forces or _managers(live) <= _OWN_MANAGERS
         writing = self._applied(resource, wanted, force=force)
+        return await self._written(resource, writing, "failed to apply the manifest object")
+
+    async def _folded(self, resource: Resource, live: Object) -> Object:
+        """All that it wrote counts as applied, or else what the manifest drops would stay."""
+        entries = live["metadata"].get("managedFields") or ()
+        folded = managed_fields.folded(entries, MANAGER)
+        if folded is None:
+            return live
+        metadata = {"managedFields": folded, "resourceVersion": version_of(live)}
+        key = key_of(live)
+        writing = self._client.patch(
+            resource, key.name, {"metadata": metadata}, key.namespace, field_manager=MANAGER
+        )
         return await self._written(resource, writing, "failed to apply the manifest object")
 
     async def _applied(self, resource: Resource, wanted: Object, *, force: bool) -> Object:
