@@ -7,9 +7,11 @@ from tests.support import placing
 from tests.support.placing import World
 
 from fleetqueue.fleet import kinds
+from fleetqueue.fleet.hub.selecting import Selector
 from fleetqueue.fleet.kinds import CLUSTER_SCOPE, NAMESPACED, Scope
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result
+from fleetqueue.kube.errors import CredentialFailure
 from fleetqueue.kube.resources import CONFIG_MAPS, Object
 from fleetqueue.testing import Fleet, config_map, named, namespace
 
@@ -457,3 +459,24 @@ async def test_a_cluster_is_not_updated_while_what_it_needs_waits_for_its_namesa
     await world.passes(seconds=60)
     assert (await told(world, "third"))["Succeeded"]["status"] == "True"
     assert (await member.get(CONFIG_MAPS, "wrapped", "web"))["data"] == {"a": "2"}
+
+
+@pytest.mark.rule("RUN-6")
+async def test_a_run_outlives_a_failure_of_the_hubs_own_credentials(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = await staged_world(fleet, members=1)
+    await world.hub.create(strategy(stage("canary")), placement())
+    await world.settle()
+    select, failures = Selector.select, ["the plugin does not answer"]
+
+    async def select_later(self: Selector, *about: Any) -> Any:
+        if failures:
+            raise CredentialFailure(failures.pop())
+        return await select(self, *about)
+
+    monkeypatch.setattr(Selector, "select", select_later)
+    await world.hub.create(run("r", state="Run"))
+    await world.passes(seconds=60)
+    assert not failures
+    assert (await told(world, "r"))["Succeeded"]["status"] == "True"

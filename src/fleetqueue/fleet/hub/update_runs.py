@@ -33,7 +33,7 @@ from fleetqueue.fleet.settings import HubSettings
 from fleetqueue.kube import finalizers
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.controller import DONE, Controller, Result, Watch
-from fleetqueue.kube.errors import NotFound
+from fleetqueue.kube.errors import KubeError, NotFound
 from fleetqueue.kube.manager import Manager
 from fleetqueue.kube.resources import Object, key_of, uid_of
 from fleetqueue.metrics.registry import Metrics
@@ -159,6 +159,8 @@ class UpdateRuns(Controller[Any]):
         async with self._taking:
             try:
                 selected = await self._selector.select(self.scope, placement)
+            except KubeError:
+                raise
             except UserError as error:
                 raise Invalid(client_error(str(error))) from None
             return await snapshotting.ensure_snapshot(
