@@ -31,7 +31,8 @@ class LastWorkers:
         if name:
             self._had[key] = "" if status.is_finished(workload) else name
         elif key not in self._had:
-            was_there = _was_admitted(workload) or self._was_lost(workload, adapter, jobs)
+            was_there = status.is_admitted(workload) or status.was_put_out(workload)
+            was_there = was_there or self._was_lost(adapter, jobs)
             self._had[key] = None if was_there else ""
 
     def settle(self, workload: Object, sites: Sequence[Site]) -> str | None:
@@ -47,28 +48,17 @@ class LastWorkers:
     def forget(self, key: Key) -> None:
         self._had.pop(key, None)
 
-    def _was_lost(self, workload: Object, adapter: Adapter, jobs: Sequence[Object]) -> bool:
-        """Whether it may be the successor of one that was deleted while nobody looked."""
+    def _was_lost(self, adapter: Adapter, jobs: Sequence[Object]) -> bool:
+        """Whether it may be the successor of one that was deleted before our time."""
         since = self._started_at()
-        if _created(workload) < since:
-            return False
-        return any(_created(job) < since and _may_have_run(adapter, job) for job in jobs)
-
-
-def _was_admitted(workload: Object) -> bool:
-    """One that was put on hold was never evicted; that its time there counts tells of it."""
-    return (
-        status.is_admitted(workload)
-        or status.find_condition(workload, status.EVICTED) is not None
-        or "accumulatedPastExecutionTimeSeconds" in (workload.get("status") or {})
-    )
+        return any(_created(job) <= since and _may_have_run(adapter, job) for job in jobs)
 
 
 def _may_have_run(adapter: Adapter, job: Object) -> bool:
-    """Jobs that tell when they run elsewhere may be lost before they did; to be started at all
-    changes them.
+    """To be started changes a job, unless it is held by gates alone; what it tells of that may
+    never have come.
     """
-    return not adapter.tells_activity or int(job["metadata"].get("generation") or 0) > 1
+    return not adapter.managed_by or int(job["metadata"].get("generation") or 0) > 1
 
 
 def _created(obj: Object) -> str:

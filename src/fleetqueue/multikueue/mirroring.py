@@ -227,7 +227,8 @@ class Mirroring:
         When its Workload was put out, or went, that was no end of the job.
         """
         mirror, workload = copying.mirror, copying.workload
-        if not adapter.has_ended(mirror, self._settings) or status.is_evicted(workload):
+        if not adapter.has_ended(mirror, self._settings) or status.was_put_out(workload):
+            # What it lost then is deleted by us.
             return False
         # Workloads and jobs come by watches of their own: what is known of it may be older.
         copy = await worker.read(kinds.WORKLOAD, key_of(workload))

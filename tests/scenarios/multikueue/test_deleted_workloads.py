@@ -221,10 +221,13 @@ async def test_a_job_that_lost_it_waits_after_a_restart_too(world: SharedWorld) 
     assert len(await running(world)) == 1
 
 
+@pytest.mark.parametrize("is_known", [False, True], ids=["before", "after"])
 async def test_a_job_that_never_told_that_it_runs_waits_after_a_restart_too(
-    world: SharedWorld,
+    world: SharedWorld, is_known: bool
 ) -> None:
-    """Its worker was lost when it had the job, and before it said so."""
+    """Its worker was lost when it had the job, and before it said so. The job gets another Workload
+    after the restart, or before it.
+    """
     await world.begin(workers={"worker1": "4", "worker2": "0"})
     await world.passes(minutes=16)
     await world.manager.client.create(job("one"))
@@ -239,7 +242,13 @@ async def test_a_job_that_never_told_that_it_runs_waits_after_a_restart_too(
     assert await running(world) == ["worker1"]
     assert not (local.get("status") or {}).get("active")
     [workload] = await world.manager.names(kinds.WORKLOAD)
-    await lose(world, workload)
+    if is_known:
+        await world.manager.delete(kinds.WORKLOAD, workload)
+        await world.passes(seconds=10)
+        assert world.manager.restart is not None
+        await world.manager.restart()
+    else:
+        await lose(world, workload)
     await world.passes(minutes=5)
     assert await running(world) == ["worker1"]
 

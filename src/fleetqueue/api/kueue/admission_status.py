@@ -169,6 +169,14 @@ def runs_here(workload: Json) -> bool:
     return is_admitted(workload) and not is_evicted(workload) and not cluster_of(workload)
 
 
+def was_put_out(workload: Json) -> bool:
+    """Whether it lost its quota after it had been admitted, however long ago. One that was put on
+    hold was never evicted; that its time there counts tells of it.
+    """
+    has_ended = "accumulatedPastExecutionTimeSeconds" in _status(workload)
+    return has_ended or find_condition(workload, EVICTED) is not None
+
+
 def find_condition(workload: Json, type: str) -> Json | None:
     return _find(_status(workload), type)
 
