@@ -210,10 +210,14 @@ class Ledger(WorkloadBook):
             self.usage.reserve(workload, self._covered(workload.cluster_queue))
 
     def has_room_for(self, decision: Admit) -> bool:
-        """Whether it waits for what was decided, in a queue that admits, and still fits."""
+        """Whether it waits for what was decided, in a queue that admits, and still fits. Places may
+        be somebody else's by now.
+        """
         tried, name = decision.workload, decision.workload.cluster_queue
         obj = self._objects.get(tried.key)
         if obj is None or self._waits_in.get(tried.key) != name or not self.is_active(name):
+            return False
+        if any(each.placement is not None for each in decision.held.assignments):
             return False
         replaced, assignment = decision.replaced, decision.assignment
         is_gone = replaced is not None and self.state.holder(replaced.key) is None
