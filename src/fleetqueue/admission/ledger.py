@@ -24,7 +24,7 @@ from fleetqueue.api.meta import Key
 from fleetqueue.queueing.amounts import Requests
 from fleetqueue.queueing.plan import Admit
 from fleetqueue.queueing.queues import Counts, Requeue
-from fleetqueue.queueing.reading import ReadingRules
+from fleetqueue.queueing.reading import ReadingRules, is_unchanged
 from fleetqueue.queueing.settings import Settings
 from fleetqueue.queueing.workload import Workload
 
@@ -222,8 +222,7 @@ class Ledger(WorkloadBook):
         replaced, assignment = decision.replaced, decision.assignment
         is_gone = replaced is not None and self.state.holder(replaced.key) is None
         wanted = assignment.usage() if is_gone else assignment.charge()
-        is_same = (obj["metadata"].get("generation") or 0) == tried.generation
-        return is_same and self.state.node(name).fits(wanted)
+        return is_unchanged(obj, tried) and self.state.node(name).fits(wanted)
 
     def begin_evicting(self, key: Key) -> None:
         """A write that says so is under way; until it is answered nobody need ask for it again."""

@@ -214,7 +214,7 @@ class Scheduler:
         somebody is decided anew, and so are places.
         """
         if isinstance(decision, Admit):
-            return self._is_there(decision.workload) and self._ledger.has_room_for(decision)
+            return self._ledger.has_room_for(decision)
         return isinstance(decision, Wait)
 
     async def _do(self, key: Key, decision: Decision) -> None:

@@ -30,6 +30,7 @@ from fleetqueue.queueing.model import ClusterQueue
 from fleetqueue.queueing.plan import Admit, FailPlace, Place, Preempt, Wait
 from fleetqueue.queueing.preemption import targets
 from fleetqueue.queueing.preemption.targets import Target
+from fleetqueue.queueing.reading import is_unchanged
 from fleetqueue.queueing.state import State
 from fleetqueue.queueing.workload import Workload
 
@@ -359,7 +360,5 @@ def _waits(obj: Json) -> bool:
 
 def _is_still(obj: Json, tried: Workload) -> bool:
     """Whether it is the workload that was tried, asks for the same, and may have quota."""
-    metadata = obj["metadata"]
-    told = (metadata["uid"], metadata.get("generation") or 0)
-    is_same = told == (tried.uid, tried.generation) and not status.has_quota(obj)
+    is_same = is_unchanged(obj, tried) and not status.has_quota(obj)
     return is_same and status.is_active(obj) and not status.is_finished(obj)

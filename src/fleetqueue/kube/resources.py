@@ -77,6 +77,11 @@ def uid_of(obj: kinds.Resource | Object) -> str:
     return obj.metadata.uid
 
 
+def created_at(obj: Object) -> str:
+    """As the server wrote it: such texts compare as the times do."""
+    return str(obj["metadata"].get("creationTimestamp") or "")
+
+
 def version_of(obj: kinds.Resource | Object) -> str:
     """The resource version, as the server wrote it."""
     if isinstance(obj, dict):

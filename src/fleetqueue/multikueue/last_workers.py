@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from fleetqueue.api.kueue import admission_status as status
 from fleetqueue.api.meta import Key
-from fleetqueue.kube.resources import Object, key_of
+from fleetqueue.kube.resources import Object, created_at, key_of
 from fleetqueue.multikueue.adapter import Adapter
 from fleetqueue.multikueue.flow.situation import Site
 
@@ -51,7 +51,7 @@ class LastWorkers:
     def _was_lost(self, adapter: Adapter, jobs: Sequence[Object]) -> bool:
         """Whether it may be the successor of one that was deleted before our time."""
         since = self._started_at()
-        return any(_created(job) <= since and _may_have_run(adapter, job) for job in jobs)
+        return any(created_at(job) <= since and _may_have_run(adapter, job) for job in jobs)
 
 
 def _may_have_run(adapter: Adapter, job: Object) -> bool:
@@ -59,7 +59,3 @@ def _may_have_run(adapter: Adapter, job: Object) -> bool:
     never have come.
     """
     return not adapter.managed_by or int(job["metadata"].get("generation") or 0) > 1
-
-
-def _created(obj: Object) -> str:
-    return str(obj["metadata"].get("creationTimestamp") or "")

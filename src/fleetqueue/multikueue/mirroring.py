@@ -14,7 +14,7 @@ from fleetqueue.jobs import identity
 from fleetqueue.kube.cluster import Cluster
 from fleetqueue.kube.errors import AlreadyExists, NotFound
 from fleetqueue.kube.finalizers import is_deleting, removed
-from fleetqueue.kube.resources import Object, Resource, key_of, uid_of
+from fleetqueue.kube.resources import Object, Resource, created_at, key_of, uid_of
 from fleetqueue.kube.sources import Source
 from fleetqueue.multikueue import checks, kinds
 from fleetqueue.multikueue.adapter import Adapter, Copied, Copying, has_origin
@@ -232,7 +232,7 @@ class Mirroring:
             return False
         # Workloads and jobs come by watches of their own: what is known of it may be older.
         copy = await worker.read(kinds.WORKLOAD, key_of(workload))
-        return copy is not None and _runs_on(copy) and _made_at(copy) <= _made_at(mirror)
+        return copy is not None and _runs_on(copy) and created_at(copy) <= created_at(mirror)
 
     def _is_spared(self, copying: Copying, copied: Copied) -> bool:
         """While much happens, a job that is let go in this moment is not told that it waits."""
@@ -292,10 +292,6 @@ def _runs_on(copy: Object) -> bool:
     was_put_out = status.find_condition(copy, status.EVICTED) is not None
     is_over = is_deleting(copy) or status.is_finished(copy)
     return status.is_admitted(copy) and not was_put_out and not is_over
-
-
-def _made_at(obj: Object) -> str:
-    return str(obj["metadata"].get("creationTimestamp") or "")
 
 
 def was_there(copy: Object, kind: Resource, key: Key) -> bool:

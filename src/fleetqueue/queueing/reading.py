@@ -109,6 +109,12 @@ def read_workload(
     )
 
 
+def is_unchanged(obj: Json, read: Workload) -> bool:
+    """Whether the object that was read then asks for the same, whatever its status says."""
+    metadata = obj["metadata"]
+    return (metadata["uid"], metadata.get("generation") or 0) == (read.uid, read.generation)
+
+
 def has_same_pods(one: Json, other: Json) -> bool:
     """Whether `before` may be used for the one where the other was read."""
     return one.get("spec") == other.get("spec") and reclaimable_counts(one) == reclaimable_counts(

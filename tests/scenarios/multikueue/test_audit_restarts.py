@@ -49,6 +49,19 @@ async def stop_queue(world: Dispatching, policy: str) -> None:
     await world.manager.patch(kinds.CLUSTER_QUEUE, CLUSTER_QUEUE, {"spec": {"stopPolicy": policy}})
 
 
+async def put_out_of_reach(world: Dispatching) -> str:
+    """A job is to stop on a worker that cannot be asked; which one."""
+    await world.join()
+    await world.set_up(quota="1")
+    await world.manager.create(job("one", run_seconds="36000"))
+    await world.passes(seconds=5)
+    here = str((await the_workload(world))["status"]["clusterName"])
+    world.cut(here)
+    await world.passes(seconds=5)
+    await stop_queue(world, "HoldAndDrain")
+    return here
+
+
 @pytest.mark.rule("CONN-8", "LOST-1", "LOST-3")
 @pytest.mark.parametrize("lost", ["the Secret of another worker", "the MultiKueueCluster"])
 async def test_a_standby_that_takes_over_gives_every_worker_its_grace(
@@ -137,14 +150,7 @@ async def test_quota_is_kept_while_a_worker_out_of_reach_may_be_asked_to_stop(
     fleet: Fleet,
 ) -> None:
     async with await start(fleet) as world:
-        await world.join()
-        await world.set_up(quota="1")
-        await world.manager.create(job("one", run_seconds="36000"))
-        await world.passes(seconds=5)
-        here = (await the_workload(world))["status"]["clusterName"]
-        world.cut(here)
-        await world.passes(seconds=5)
-        await stop_queue(world, "HoldAndDrain")
+        here = await put_out_of_reach(world)
         await world.passes(minutes=5)
         local = await the_workload(world)
         assert status.is_evicted(local)
@@ -160,14 +166,7 @@ async def test_quota_is_kept_while_a_worker_out_of_reach_may_be_asked_to_stop(
 @pytest.mark.rule("IMP-13", "LOST-2")
 async def test_quota_goes_back_when_that_worker_is_given_up(fleet: Fleet) -> None:
     async with await start(fleet) as world:
-        await world.join()
-        await world.set_up(quota="1")
-        await world.manager.create(job("one", run_seconds="36000"))
-        await world.passes(seconds=5)
-        here = (await the_workload(world))["status"]["clusterName"]
-        world.cut(here)
-        await world.passes(seconds=5)
-        await stop_queue(world, "HoldAndDrain")
+        here = await put_out_of_reach(world)
         await world.passes(minutes=16)
         assert not status.has_quota(await the_workload(world))
 

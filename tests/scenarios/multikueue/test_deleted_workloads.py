@@ -64,6 +64,14 @@ async def running(world: SharedWorld) -> list[str]:
     return [name for name, side in world.workers.items() if await world.pods(side)]
 
 
+async def goes_on(world: SharedWorld, name: str) -> None:
+    """In one place, when the worker that was lost is back."""
+    world.world.restore("worker1")
+    await world.passes(minutes=2)
+    assert len(await running(world)) == 1
+    assert (await world.check(name))[0] == "Ready"
+
+
 async def test_a_job_goes_on_with_another(world: SharedWorld) -> None:
     before = await start(world, job("one"))
     uid = (await world.workload("one"))["metadata"]["uid"]
@@ -86,10 +94,7 @@ async def test_a_job_waits_for_the_worker_that_may_still_run_it(
     await world.passes(minutes=5)
     assert await running(world) == ["worker1"]
 
-    world.world.restore("worker1")
-    await world.passes(minutes=2)
-    assert len(await running(world)) == 1
-    assert (await world.check(made["metadata"]["name"]))[0] == "Ready"
+    await goes_on(world, made["metadata"]["name"])
 
 
 async def test_it_is_said_once_that_a_job_waits(world: SharedWorld) -> None:
@@ -156,10 +161,7 @@ async def test_a_set_that_lost_it_waits_after_a_restart_too(world: SharedWorld) 
     await world.passes(minutes=5)
     assert await running(world) == ["worker1"]
 
-    world.world.restore("worker1")
-    await world.passes(minutes=2)
-    assert len(await running(world)) == 1
-    assert (await world.check("set"))[0] == "Ready"
+    await goes_on(world, "set")
 
 
 async def test_a_worker_whose_cluster_is_deleted_too_is_waited_for(world: SharedWorld) -> None:
@@ -215,10 +217,7 @@ async def test_a_job_that_lost_it_waits_after_a_restart_too(world: SharedWorld) 
     assert await running(world) == ["worker1"]
     assert (await world.manager.get(JOB, "one"))["status"]["active"] == 1
 
-    world.world.restore("worker1")
-    await world.passes(minutes=2)
-    assert (await world.check("one"))[0] == "Ready"
-    assert len(await running(world)) == 1
+    await goes_on(world, "one")
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["before", "after"])
@@ -252,7 +251,4 @@ async def test_a_job_that_never_told_that_it_runs_waits_after_a_restart_too(
     await world.passes(minutes=5)
     assert await running(world) == ["worker1"]
 
-    world.world.restore("worker1")
-    await world.passes(minutes=2)
-    assert len(await running(world)) == 1
-    assert (await world.check("one"))[0] == "Ready"
+    await goes_on(world, "one")
